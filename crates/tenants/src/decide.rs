@@ -1,0 +1,3 @@
+//! Rules without I/O.
+
+pub(crate) mod residence;

@@ -1,0 +1,10 @@
+//! What the daemon decides: plain synchronous code over plain data.
+//!
+//! No clock, no tokio, no tracing, no randomness and no order of a hash map: moments are passed in, so every decision can be
+//! repeated, tested at random and simulated.
+
+pub(crate) mod budget;
+pub(crate) mod gate;
+pub(crate) mod hopper;
+pub(crate) mod line;
+pub(crate) mod memory;

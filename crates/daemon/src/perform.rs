@@ -1,0 +1,12 @@
+//! How decisions are carried out: tasks, timers, locks and databases.
+
+pub(crate) mod budget;
+pub(crate) mod budget_config;
+pub(crate) mod budget_status;
+pub(crate) mod desk;
+pub(crate) mod line;
+pub(crate) mod memory;
+pub(crate) mod permits;
+pub(crate) mod sync;
+pub(crate) mod turns;
+pub mod wait_order;

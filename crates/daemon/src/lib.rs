@@ -1,10 +1,38 @@
-//! See the crate description.
+//! Projections whose tenants take turns under one memory budget.
+
+mod change;
+mod keys;
+
+mod composite;
+mod multi_view;
+mod readable;
+mod sql_projection;
+mod stage_view;
+mod view;
+
+mod config;
+mod error;
+mod status;
+
+mod member;
 
 mod decide;
 mod perform;
 
+pub use change::Change;
+pub use composite::{Composite, Stage};
+pub use config::DaemonConfig;
+pub use error::{DaemonError, NotCaughtUp};
+pub use keys::Keys;
+pub use multi_view::MultiView;
+pub use readable::{AsMultiView, AsStageView, AsView, Readable};
+pub use sql_projection::{Page, SqlProjection, Tx};
+pub use stage_view::{Changed, StageView};
+pub use status::{AgentState, AgentStatus, DaemonCounters, DaemonStatus};
+pub use view::View;
+
 pub use decide::budget::{AgentNo, Ask, Capacity, Reason};
-pub use decide::gate::{HYSTERESIS_PERCENT, MemoryReading};
+pub use decide::gate::MemoryReading;
 pub use decide::hopper::{Hopper, HopperConfig, Pace};
 pub use perform::budget::{Budget, Lease, PageOverdue};
 pub use perform::budget_config::{

@@ -1,0 +1,7 @@
+-- After it: nothing changed. The appends of this tenant that carried one of these ids.
+-- Locks: none of its own; right only under the head, in the write transaction of an append.
+-- $1 tenant, $2 ids in hexadecimal, a JSON array
+SELECT id, digest, first, n
+  FROM append_ids
+ WHERE tenant_no = $1
+   AND id IN (SELECT unhex(value) FROM json_each($2));

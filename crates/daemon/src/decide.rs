@@ -4,6 +4,12 @@
 //! repeated, tested at random and simulated.
 
 pub(crate) mod budget;
+#[cfg(test)]
+mod budget_exam;
+#[cfg(test)]
+pub(crate) mod budget_faults;
+#[cfg(test)]
+mod budget_rules;
 pub(crate) mod gate;
 pub(crate) mod hopper;
 pub(crate) mod line;

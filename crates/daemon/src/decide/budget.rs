@@ -276,11 +276,11 @@ impl Rules for Machine {
     fn trim(&mut self, now: Duration, ticket: Ticket, to: Amount) -> Vec<Ticket> {
         let Some(holder) = self.holders.get_mut(&ticket) else { return Vec::new() };
         let before = holder.held;
-        holder.held = Amount { events: before.events.min(to.events), bytes: before.bytes.min(to.bytes) };
-        let after = holder.held;
+        let after = Amount { events: before.events.min(to.events), bytes: before.bytes.min(to.bytes) };
         if after == Amount::default() {
             return self.leave(now, ticket);
         }
+        holder.held = after;
         self.give_back(Amount { events: before.events - after.events, bytes: before.bytes - after.bytes });
         self.examine(now)
     }

@@ -8,7 +8,7 @@
 //! * **Nothing left behind.** A future that is dropped leaves the line, also when it was admitted already and has not been
 //!   polled since; a place that is dropped gives everything back. Either way the line is looked at again.
 //!
-//! Wakers are called after the lock is released, so a task that is woken does not run into it.
+//! Wakers are called, and dropped, after the lock is released: either may run code that comes back to the desk.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -93,9 +93,7 @@ impl<R: Rules> Desk<R> {
     fn act(&self, gone: Option<Ticket>, operation: impl FnOnce(&mut R, Duration) -> Vec<Ticket>) {
         let now = self.now();
         let mut state = self.lock();
-        if let Some(ticket) = gone {
-            state.waits.remove(&ticket);
-        }
+        let forgotten = gone.and_then(|ticket| state.waits.remove(&ticket));
         let admitted = operation(&mut state.rules, now);
         let mut woken = Vec::new();
         for ticket in admitted {
@@ -115,6 +113,8 @@ impl<R: Rules> Desk<R> {
             state.front = front;
         }
         drop(state);
+        // Even dropping a waker may run code of others that comes back to this desk.
+        drop(forgotten);
         woken.into_iter().for_each(Waker::wake);
     }
 
@@ -176,18 +176,22 @@ impl<R: Rules> Future for Waiting<R> {
             }
             Stage::InLine(ticket) => {
                 let mut state = desk.lock();
-                match state.waits.get_mut(&ticket) {
-                    Some(Wait::InLine(waker)) => {
-                        waker.clone_from(cx.waker());
-                        Poll::Pending
-                    }
+                match state.waits.remove(&ticket) {
                     Some(Wait::Admitted(since)) => {
-                        let since = *since;
-                        state.waits.remove(&ticket);
                         drop(state);
                         self.place(ticket, since)
                     }
-                    None => Poll::Pending,
+                    Some(Wait::InLine(waker)) if waker.will_wake(cx.waker()) => {
+                        state.waits.insert(ticket, Wait::InLine(waker));
+                        Poll::Pending
+                    }
+                    Some(Wait::InLine(outdated)) => {
+                        state.waits.insert(ticket, Wait::InLine(cx.waker().clone()));
+                        drop(state);
+                        drop(outdated);
+                        Poll::Pending
+                    }
+                    None => unreachable!("who waits is known to the desk until the place is handed out"),
                 }
             }
             Stage::Done => panic!("a reservation was polled after it was handed out"),

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bellwether_sqlite::{Sqlite, SqliteConfig, sql_files};
+use bellwether_sqlite::{Sqlite, SqliteConfig};
 use bellwether_storage::{
     AppendBatch, AppendOutcome, Build, Database, Discovery, DocumentKey, DocumentSet, DocumentWrite,
     Encoding, ErrorKind, EventLog, EventType, FenceClaim, FenceOutcome, FenceRequest, NewEvent, Owner,
@@ -210,19 +210,6 @@ async fn a_hole_is_corrupt_even_between_types_nobody_asked_for() {
         let error = subject.store.read_page(&PageQuery { types, ..all(&acme) }).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     }
-}
-
-#[tokio::test]
-async fn every_sql_file_prepares() {
-    let Subject { store, folder: _folder } = subject().await;
-    let view = store.ensure_view(&ViewName::new("v").unwrap(), 1).await.unwrap();
-    for (path, text) in sql_files() {
-        store.prepare(text, view).await.unwrap_or_else(|error| panic!("{path}: {error}"));
-    }
-    assert_eq!(
-        store.prepare("SELECT nothing FROM nowhere", view).await.unwrap_err().kind(),
-        ErrorKind::Rejected
-    );
 }
 
 #[tokio::test]

@@ -1,15 +1,15 @@
--- After it: nothing changed. The first row carries head, place and last version; each row at most one event, in order. The
--- first event comes whatever its size.
+-- After it: nothing changed. Each row carries head, place and last version, and at most one event. The first event comes
+-- whatever its size. In any order: sorting here would hold every body twice.
 -- Locks: none. One statement, so head and events are of one snapshot.
 -- $1 tenant, $2 stream, $3 after this version, $4 events at most, $5 bytes at most
-WITH h AS MATERIALIZED (
+WITH top AS MATERIALIZED (
     SELECT head, place
       FROM heads
      WHERE tenant_no = $1
 ), wanted AS MATERIALIZED (
     SELECT e.version, e.seq, e.size
       FROM events e
-     WHERE e.place = (SELECT place FROM h)
+     WHERE e.place = (SELECT place FROM top)
        AND e.tenant_no = $1
        AND e.stream = $2
        AND e.version > $3
@@ -20,10 +20,9 @@ WITH h AS MATERIALIZED (
       FROM wanted
     WINDOW so_far AS (ORDER BY version ROWS UNBOUNDED PRECEDING)
 )
-SELECT h.head, h.place,
-       coalesce((SELECT max(l.version) FROM events l WHERE l.place = h.place AND l.tenant_no = $1 AND l.stream = $2), 0),
+SELECT top.head, top.place,
+       coalesce((SELECT max(l.version) FROM events l WHERE l.place = top.place AND l.tenant_no = $1 AND l.stream = $2), 0),
        s.seq, e.stream, e.version, e.id, e.type, e.encoding, e.at, e.headers, e.body
-  FROM h
+  FROM top
   LEFT JOIN summed s ON s.bytes <= $5 OR s.nth = 1
-  LEFT JOIN events e ON e.place = h.place AND e.tenant_no = $1 AND e.seq = s.seq
- ORDER BY s.version;
+  LEFT JOIN events e ON e.place = top.place AND e.tenant_no = $1 AND e.seq = s.seq;

@@ -53,6 +53,8 @@ pub(crate) async fn read_page(
     })
     .await?;
     let mut page = page.ok_or_else(|| no_tenant(query.tenant))?;
+    // They come in order as it is; the statement only does not promise it.
+    page.events.sort_by_key(|event| event.sequence);
     if page.events.is_empty() {
         page.too_large = next;
     }
@@ -100,8 +102,15 @@ pub(crate) async fn read_stream(
             }),
         };
         let Some(sequence) = column::<Option<i64>>(row, 3)? else { return Ok(()) };
-        let event = stored_event(row, 4, Sequence::from_i64(sequence)?, None)?;
-        let expected = page.events.last().map_or(query.after, |last| last.version).next();
+        page.events.push(stored_event(row, 4, Sequence::from_i64(sequence)?, None)?);
+        Ok(())
+    })
+    .await?;
+    let mut page = page.ok_or_else(|| no_tenant(query.tenant))?;
+    page.events.sort_by_key(|event| event.version);
+    let mut expected = query.after;
+    for event in &page.events {
+        expected = expected.next();
         if event.version != expected {
             return Err(Error::corrupt(format!(
                 "stream {:?} of tenant number {} goes on with version {}, expected {expected}",
@@ -111,11 +120,8 @@ pub(crate) async fn read_stream(
             ))
             .fix("restore the missing events from a backup"));
         }
-        page.events.push(event);
-        Ok(())
-    })
-    .await?;
-    page.ok_or_else(|| no_tenant(query.tenant))
+    }
+    Ok(page)
 }
 
 /// States of streams and the head they belong to; under the lock when the connection is in a transaction that writes.

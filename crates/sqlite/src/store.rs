@@ -213,6 +213,7 @@ impl Projections for Sqlite {
     }
 
     async fn load(&self, set: DocumentSet, keys: &[DocumentKey]) -> Result<Vec<Document>> {
+        views::check_keys(keys)?;
         let mut reader = self.readers.get().await?;
         let documents = views::load(&mut reader.link, set.view, set.tenant, set.build, keys).await?;
         reader.done();

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use bellwether_storage::{
-    AppendBatch, AppendOutcome, AppendReceipt, Error, NewEvent, Place, Result, Sequence, TenantAppend,
-    TenantNo, Timestamp,
+    AppendBatch, AppendOutcome, AppendReceipt, NewEvent, Place, Result, Sequence, TenantAppend, TenantNo,
+    Timestamp,
 };
 use sqlx::sqlite::SqliteRow;
 
 use super::file::{File, clock};
 use super::gate::{Gate, NotBegun};
 use super::link::{Link, column};
+use crate::decide::admission;
 use crate::decide::turns::Turn;
 use crate::{error, sql};
 
@@ -41,6 +42,7 @@ impl Head {
 
 /// See [`EventLog::append`](bellwether_storage::EventLog::append).
 pub(crate) async fn append(file: &File, gate: &Arc<Gate>, batch: &AppendBatch) -> Result<AppendReceipt> {
+    admission::check_batch(batch)?;
     let identity = file.identity();
     let busy = || vec![AppendOutcome::Busy; batch.tenants.len()];
     let mut transaction = match gate.begin(Turn::Short, file.config().busy_timeout).await {
@@ -110,14 +112,8 @@ pub(crate) async fn insert_events(
     events: &[NewEvent],
     at: Timestamp,
 ) -> Result<()> {
+    admission::check_events(head.head, events)?;
     let mut after = head.head.as_i64();
-    if after.checked_add_unsigned(events.len() as u64).is_none() {
-        return Err(Error::rejected(format!(
-            "{} events after sequence {after} exceed 2^63 - 1",
-            events.len()
-        ))
-        .fix("the tenant's numbers are used up: copy it into a new one"));
-    }
     let mut rest = events;
     while !rest.is_empty() {
         let (rows, later) = rest.split_at(sql::rows_at_once(rest.iter().map(NewEvent::size)));

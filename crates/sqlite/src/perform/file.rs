@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bellwether_storage::{Error, Result, ServerIdentity, Timestamp};
 use sqlx::ConnectOptions;
@@ -13,7 +13,7 @@ use crate::{SqliteConfig, error, sql};
 
 /// SQLite's own wait before it says "busy" to the writer. Short, because the gate repeats the question until the caller's own
 /// deadline, and a connection's thread that sleeps cannot be told to stop.
-const WRITER_BUSY_TIMEOUT: Duration = Duration::from_millis(50);
+const WRITER_BUSY_TIMEOUT: &str = "PRAGMA busy_timeout = 50";
 
 /// Rows that a statement may be ahead of its reader: they are in memory twice.
 const ROWS_AHEAD: usize = 8;
@@ -80,14 +80,14 @@ impl File {
 
     /// How to connect.
     pub(crate) fn options(&self, purpose: Use) -> SqliteConnectOptions {
-        let (cache_bytes, busy_timeout) = match purpose {
-            Use::Write => (self.config.writer_cache_bytes, WRITER_BUSY_TIMEOUT),
-            Use::Open | Use::Read => (self.config.reader_cache_bytes, self.config.busy_timeout),
+        let cache_bytes = match purpose {
+            Use::Write => self.config.writer_cache_bytes,
+            Use::Open | Use::Read => self.config.reader_cache_bytes,
         };
         let options = SqliteConnectOptions::new()
             .filename(&self.path)
             .create_if_missing(purpose == Use::Open)
-            .busy_timeout(busy_timeout)
+            .busy_timeout(self.config.busy_timeout)
             .statement_cache_capacity(STATEMENTS_KEPT)
             .row_buffer_size(ROWS_AHEAD)
             .thread_name(|number| format!("sqlite-{number}"))
@@ -115,6 +115,10 @@ impl File {
                 self.system
             ))
             .fix("close this store and open it again; never replace a file under an open store"));
+        }
+        if purpose == Use::Write {
+            // Only now: connecting itself may have to wait for the recovery or the clean-up of another connection.
+            link.execute(sqlx::query(WRITER_BUSY_TIMEOUT)).await.map_err(error::of)?;
         }
         Ok(link)
     }

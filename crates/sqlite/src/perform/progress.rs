@@ -42,6 +42,11 @@ pub(crate) async fn fence(
     if requests.is_empty() {
         return Ok(Vec::new());
     }
+    let mut keys: Vec<_> = requests.iter().map(|request| request.key).collect();
+    keys.sort_unstable();
+    if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Error::rejected("a fence that names a progress row twice").fix("name each row once"));
+    }
     let mut transaction = gate.begin(Turn::Short, file.config().busy_timeout).await?;
     let outcomes = write_fence(transaction.link(), owner, requests).await;
     transaction.end(outcomes).await
@@ -51,22 +56,21 @@ async fn write_fence(link: &mut Link, owner: Owner, requests: &[FenceRequest]) -
     let keys: Vec<_> = requests.iter().map(|request| request.key).collect();
     let rows = read(link, &keys).await?;
     let mut outcomes = Vec::with_capacity(requests.len());
-    let mut positioned = Vec::with_capacity(requests.len());
+    let mut written = Vec::with_capacity(requests.len());
     for (request, row) in requests.iter().zip(rows) {
         let outcome = claim::decide(row.unwrap_or(UNTOUCHED), owner, request.claim);
-        if let FenceOutcome::Positioned(progress) = outcome {
+        let (generation, held) = match outcome {
+            FenceOutcome::Positioned(progress) => (progress.generation, true),
+            _ => (UNTOUCHED.generation, false),
+        };
+        // A row that was refused stays as it is; one that is not there yet is made either way.
+        if held || row.is_none() {
             let key = request.key;
-            positioned.push((
-                key.tenant.0,
-                key.projection.0,
-                key.version,
-                key.build.0,
-                progress.generation.0,
-            ));
+            written.push((key.tenant.0, key.projection.0, key.version, key.build.0, generation.0, held));
         }
         outcomes.push(outcome);
     }
-    let query = sqlx::query(sql::PROGRESS_FENCE).bind(json(&positioned)).bind(owner.0.as_bytes().as_slice());
+    let query = sqlx::query(sql::PROGRESS_FENCE).bind(json(&written)).bind(owner.0.as_bytes().as_slice());
     link.execute(query).await.map_err(error::of)?;
     Ok(outcomes)
 }

@@ -49,6 +49,19 @@ async fn create_view(link: &mut Link, name: &ViewName, version: u32) -> Result<V
     Ok(view)
 }
 
+/// Keys of one read outside a page, as the port allows.
+const KEYS_MAX: usize = 10_000;
+
+/// See [`Projections::load`](bellwether_storage::Projections::load).
+pub(crate) fn check_keys(keys: &[DocumentKey]) -> Result<()> {
+    match keys.len() {
+        0..=KEYS_MAX => Ok(()),
+        count => {
+            Err(Error::rejected(format!("{count} keys in one read, at most {KEYS_MAX}")).fix("read in parts"))
+        }
+    }
+}
+
 /// Documents by key; on a connection inside a page it sees the page's own writes.
 pub(crate) async fn load(
     link: &mut Link,

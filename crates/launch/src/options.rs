@@ -20,7 +20,8 @@ pub struct Options {
     /// How long the server lives.
     pub lifetime: Lifetime,
     /// Whether commits reach the disk. `false` is for tests that do not end the machine: faster, and a killed
-    /// server process still loses nothing.
+    /// server process still loses nothing, because each commit still waits until the kernel has its log
+    /// (`synchronous_commit` stays on).
     pub fsync: bool,
     /// More settings for `postgresql.conf`, such as `("shared_preload_libraries", "pg_stat_statements")`. They win
     /// over the ones this crate makes.
@@ -43,7 +44,6 @@ impl Options {
             ("unix_socket_directories", ""),
             ("max_connections", "200"),
             ("fsync", on(self.fsync)),
-            ("synchronous_commit", on(self.fsync)),
             ("full_page_writes", on(self.fsync)),
             ("log_line_prefix", "%m [%p] %a "),
         ];

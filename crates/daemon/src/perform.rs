@@ -2,6 +2,8 @@
 
 pub(crate) mod budget;
 pub(crate) mod budget_config;
+#[cfg(test)]
+mod budget_exam;
 pub(crate) mod budget_status;
 pub(crate) mod desk;
 pub(crate) mod line;

@@ -4,7 +4,7 @@
 //! it stays as it is, so that it does not flutter with every page. What cannot be read closes nothing.
 
 /// Points between closing and opening again.
-pub const HYSTERESIS_PERCENT: u64 = 5;
+const HYSTERESIS_PERCENT: u64 = 5;
 
 /// Memory in use, and how much there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

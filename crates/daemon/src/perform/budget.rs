@@ -16,7 +16,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -144,7 +144,11 @@ impl Budget {
     pub fn sample(&self) {
         // Who finds another one reading lets that one do it. Deciding and telling the desk are one step under the lock, so
         // an older reading never overrules a newer one.
-        let Ok(mut watch) = self.gate.try_lock() else { return };
+        let mut watch = match self.gate.try_lock() {
+            Ok(watch) => watch,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
         self.read_at_ms.store(milliseconds(self.desk.now()), Ordering::Relaxed);
         watch.reading = self.memory.read();
         let reading = watch.reading;

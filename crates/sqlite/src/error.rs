@@ -85,3 +85,54 @@ pub(crate) fn of_commit(error: sqlx::Error) -> Error {
             .source(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Connection;
+    use sqlx::sqlite::SqliteConnection;
+
+    use super::*;
+
+    async fn failure(text: &'static str) -> sqlx::Error {
+        let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        let table =
+            "CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT NOT NULL) STRICT; INSERT INTO t VALUES (1, 'x')";
+        sqlx::raw_sql(table).execute(&mut connection).await.unwrap();
+        sqlx::raw_sql(text).execute(&mut connection).await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn what_sqlite_refuses_is_rejected() {
+        for text in [
+            "INSERT INTO t VALUES (1, 'y')",
+            "INSERT INTO t VALUES (2, NULL)",
+            "INSERT INTO t VALUES ('two', 'y')",
+            "SELECT * FROM nowhere",
+            "SELEC 1",
+            "SELECT zeroblob(2000000000)",
+        ] {
+            let error = of(failure(text).await);
+            assert_eq!(error.kind(), ErrorKind::Rejected, "{text}: {error:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_where_only_reading_is_allowed_is_rejected() {
+        let error = of_user_statement(failure("PRAGMA query_only = ON; DELETE FROM t").await);
+        assert_eq!(error.kind(), ErrorKind::Rejected, "{error:?}");
+    }
+
+    #[test]
+    fn a_lost_answer_is_unknown_for_a_commit_and_harmless_before_it() {
+        assert_eq!(of_commit(sqlx::Error::WorkerCrashed).kind(), ErrorKind::Unknown);
+        assert_eq!(of(sqlx::Error::WorkerCrashed).kind(), ErrorKind::Unavailable);
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_sqlite_refuses_is_known_not_to_have_happened() {
+        let text = "CREATE TABLE child (a REFERENCES t DEFERRABLE INITIALLY DEFERRED);
+                    BEGIN; INSERT INTO child VALUES (9); COMMIT";
+        let error = of_commit(failure(text).await);
+        assert_eq!(error.kind(), ErrorKind::Rejected, "{error:?}");
+    }
+}

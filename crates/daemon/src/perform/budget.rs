@@ -199,7 +199,8 @@ impl Future for Reserve<'_> {
                 self.timer = None;
                 return Poll::Pending;
             }
-            let interval = Duration::from_millis(self.budget.config.memory_interval_ms);
+            // Never zero: this would go round without ever letting go.
+            let interval = Duration::from_millis(self.budget.config.memory_interval_ms.max(1));
             let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(interval)));
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;

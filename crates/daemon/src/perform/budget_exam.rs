@@ -253,6 +253,34 @@ async fn the_budget_is_resized_while_running() {
     assert_eq!(budget.capacity(), Capacity::default());
 }
 
+// T3: thousands wait, so each of them must cost little.
+#[tokio::test]
+async fn a_reservation_in_line_is_small() {
+    let budget = budget(1, 0);
+    assert!(
+        size_of_val(&budget.reserve(ask(1, 1))) <= 256,
+        "{} bytes",
+        size_of_val(&budget.reserve(ask(1, 1)))
+    );
+    let permits = Permits::new(1);
+    let permit = permits.acquire(DATABASE, AgentNo(1));
+    assert!(size_of_val(&permit) <= 256, "{} bytes", size_of_val(&permit));
+}
+
+// T6: a setting that validation refuses must still not hang the node.
+#[tokio::test(start_paused = true)]
+async fn an_interval_of_zero_does_not_spin() {
+    let percent = Arc::new(AtomicU64::new(95));
+    let config = BudgetConfig { bytes_max: Some(10), memory_interval_ms: 0, ..BudgetConfig::default() };
+    let source = percent.clone();
+    let read = move || Some(MemoryReading { used_bytes: source.load(Ordering::SeqCst), limit_bytes: 100 });
+    let budget = Budget::with_memory(config, read);
+    let held = budget.reserve(ask(1, 1)).await;
+    let waiter = queue(&budget, ask(2, 1)).await;
+    percent.store(1, Ordering::SeqCst);
+    drop((waiter.await.unwrap(), held));
+}
+
 // T8
 #[tokio::test]
 async fn fewer_permits_take_effect_as_they_are_given_back() {

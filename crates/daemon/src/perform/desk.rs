@@ -118,8 +118,8 @@ impl<R: Rules> Desk<R> {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    // A panic inside the machine poisons the lock. The state may then be wrong, but refusing every later operation would
-    // turn one failed page into a standstill of the node; the machine's sums cannot go below zero unnoticed.
+    // A panic inside the machine poisons the lock. What it left may be off by that one operation, but to refuse every later one
+    // would turn a failed page into a standstill of the node.
     fn lock(&self) -> impl std::ops::DerefMut<Target = State<R>> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -199,6 +199,9 @@ fn stream_page(tenant: &Tenant, query: &StreamQuery<'_>, identity: &ServerIdenti
     let mut bytes = 0u64;
     let mut expected = query.after;
     for (version, event) in tenant.stream_after(query.stream, query.after) {
+        if page.events.len() as u64 >= u64::from(query.events_max.max(1)) {
+            break;
+        }
         expected = expected.next();
         let Some(event) = event.filter(|_| version == expected) else {
             return Err(Error::corrupt(format!(
@@ -208,8 +211,7 @@ fn stream_page(tenant: &Tenant, query: &StreamQuery<'_>, identity: &ServerIdenti
             .fix("restore the tenant from a backup"));
         };
         bytes = bytes.saturating_add(event.size() as u64);
-        let full = page.events.len() as u64 >= u64::from(query.events_max.max(1));
-        if full || (bytes > query.bytes_max && !page.events.is_empty()) {
+        if bytes > query.bytes_max && !page.events.is_empty() {
             break;
         }
         page.events.push(StoredEvent::clone(event));

@@ -14,14 +14,20 @@ mod config;
 mod error;
 mod status;
 
+mod builder;
+mod daemon;
+
 mod member;
+mod projection;
 
 mod decide;
 mod perform;
 
+pub use builder::DaemonBuilder;
 pub use change::Change;
 pub use composite::{Composite, Stage};
 pub use config::DaemonConfig;
+pub use daemon::Daemon;
 pub use error::{DaemonError, NotCaughtUp};
 pub use keys::Keys;
 pub use multi_view::MultiView;

@@ -16,6 +16,7 @@ use bellwether_storage::{DocumentKey, DocumentWrite, Sequence, TenantId, Timesta
 use crate::Keys;
 
 use self::documents::Documents;
+pub(crate) use self::documents::panic_text;
 pub(crate) use self::event_set::{Decoded, DecodedEvents, EventSet, Slot};
 use self::kind::{FollowerKind, Kind, MultiKind, SingleKind};
 pub(crate) use self::tap::Tap;

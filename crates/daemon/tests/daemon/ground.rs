@@ -1,0 +1,122 @@
+//! A database to test on, and what a store does on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_daemon::{Daemon, DaemonBuilder, DaemonConfig, Readable};
+use bellwether_events::Event;
+use bellwether_memory::Memory;
+use bellwether_storage::{
+    AppendBatch, AppendOutcome, Build, Database, DeadLetter, DocumentKey, DocumentSet, Encoding, NewEvent,
+    PageStyle, Projections, StreamId, TenantAppend, TenantEntry, TenantId, Tenants, ViewName,
+};
+use bytes::Bytes;
+use uuid::Uuid;
+
+use crate::bank::Money;
+
+/// Both page styles, on memory.
+pub(crate) fn grounds() -> Vec<Ground> {
+    let streaming = Memory::new();
+    let compute_first = Memory::new().with_page_style(PageStyle::ComputeFirst);
+    vec![Ground::new(streaming), Ground::new(compute_first)]
+}
+
+/// A database in memory.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    pub(crate) memory: Memory,
+}
+
+impl Ground {
+    pub(crate) fn new(memory: Memory) -> Self {
+        Self { memory }
+    }
+
+    pub(crate) fn database(&self) -> Arc<dyn Database> {
+        Arc::new(self.memory.clone())
+    }
+
+    /// A daemon that hears of events from discovery alone, and looks often.
+    pub(crate) fn daemon(&self) -> DaemonBuilder {
+        Daemon::over(vec![self.database()]).config(quick())
+    }
+
+    pub(crate) async fn tenant(&self, name: &str) -> TenantEntry {
+        self.memory.ensure_tenant(&TenantId::new(name).unwrap()).await.unwrap()
+    }
+
+    /// Appends events to one stream.
+    pub(crate) async fn append(&self, tenant: &str, stream: &str, events: &[Money]) {
+        append(self.database().as_ref(), tenant, stream, events).await;
+    }
+
+    pub(crate) async fn load<V: Readable<K>, K>(&self, tenant: &str, key: &str) -> Option<V> {
+        load(self.database().as_ref(), tenant, key).await
+    }
+
+    pub(crate) async fn dead_letters(&self, tenant: &str) -> Vec<DeadLetter> {
+        let tenant = self.tenant(tenant).await.number;
+        self.memory.dead_letters(tenant, 1_000).await.unwrap()
+    }
+}
+
+/// Short intervals, so that tests wait for conditions and not for ticks.
+pub(crate) fn quick() -> DaemonConfig {
+    DaemonConfig {
+        discovery_min_ms: 5,
+        discovery_max_ms: 20,
+        standby_poll_ms: 10,
+        back_off_min_ms: 1,
+        back_off_max_ms: 20,
+        ..DaemonConfig::default()
+    }
+}
+
+pub(crate) const SOON: Duration = Duration::from_secs(30);
+
+pub(crate) async fn append(database: &dyn Database, tenant: &str, stream: &str, events: &[Money]) {
+    let tenant = database.ensure_tenant(&TenantId::new(tenant).unwrap()).await.unwrap();
+    let stream = StreamId::new(stream).unwrap();
+    for events in events.chunks(1_000) {
+        loop {
+            let state = database.stream_versions(tenant.number, std::slice::from_ref(&stream)).await.unwrap();
+            let mut version = state.streams[0].version;
+            let events = events
+                .iter()
+                .map(|event| {
+                    version = version.next();
+                    NewEvent {
+                        stream: stream.clone(),
+                        version,
+                        id: Uuid::now_v7(),
+                        event_type: bellwether_storage::EventType::new(event.type_name()).unwrap(),
+                        encoding: Encoding::MessagePack,
+                        body: Bytes::from(event.encode(Encoding::MessagePack).unwrap()),
+                        headers: Bytes::new(),
+                    }
+                })
+                .collect();
+            let tenants = vec![TenantAppend {
+                tenant: tenant.number,
+                expected_head: state.head,
+                place: state.place,
+                events,
+            }];
+            let receipt = database.append(&AppendBatch { tenants, now: None }).await.unwrap();
+            match &receipt.outcomes[0] {
+                AppendOutcome::Done { .. } => break,
+                AppendOutcome::Stale { .. } | AppendOutcome::Busy => tokio::task::yield_now().await,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+pub(crate) async fn load<V: Readable<K>, K>(database: &dyn Database, tenant: &str, key: &str) -> Option<V> {
+    let tenant = database.ensure_tenant(&TenantId::new(tenant).unwrap()).await.unwrap().number;
+    let view = database.ensure_view(&ViewName::new(V::NAME).unwrap(), V::VERSION).await.unwrap();
+    let set = DocumentSet { view, tenant, build: Build::FIRST };
+    let documents = database.load(set, &[DocumentKey::new(key).unwrap()]).await.unwrap();
+    documents.first().map(|document| bellwether_events::decode(V::NAME, V::ENCODING, &document.body).unwrap())
+}

@@ -1,0 +1,6 @@
+//! The daemon on real databases: rows T1 T3–T8 X4.
+
+mod bank;
+mod ground;
+
+mod follows;

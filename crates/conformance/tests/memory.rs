@@ -1,7 +1,7 @@
 //! The store in memory sits the exam.
 
 mod subject {
-    pub mod in_memory;
+    pub(crate) mod in_memory;
 }
 
 use subject::in_memory::InMemory;

@@ -204,7 +204,20 @@ impl Side {
         };
         let tenants = entries.iter().map(entry).collect();
         let sent = AppendBatch { tenants, now: Some(Timestamp::from_micros(now)) };
-        show(self.handles[handle].append(&sent).await.map(|receipt| receipt.outcomes))
+        show(self.handles[handle].append(&sent).await.map(|receipt| {
+            // Where a tenant lies is the store's choice.
+            let answered = receipt.outcomes.into_iter().zip(entries.keys());
+            answered.map(|(outcome, tenant)| self.placeless(outcome, *tenant)).collect::<Vec<_>>()
+        }))
+    }
+
+    fn placeless(&self, outcome: AppendOutcome, tenant: usize) -> AppendOutcome {
+        match outcome {
+            AppendOutcome::Stale { head, place } if place == self.tenants[tenant].place => {
+                AppendOutcome::Stale { head, place: Place::default() }
+            }
+            other => other,
+        }
     }
 
     async fn locked(&self, call: &Call) -> String {
@@ -312,13 +325,15 @@ impl Side {
                     bytes_max: *bytes_max,
                 };
                 let page = self.handles[*handle].read_stream(&query).await;
-                show(page.map(|page| (page.head, page.place, page.version, page.events)))
+                let own = self.tenants[*tenant].place;
+                show(page.map(|page| (page.head, page.place == own, page.version, page.events)))
             }
             Operation::Versions { handle, tenant, streams } => {
                 let streams: Vec<_> = streams.iter().map(|index| stream(STREAMS[*index])).collect();
                 let found =
                     self.handles[*handle].stream_versions(self.tenants[*tenant].number, &streams).await;
-                show(found.map(|found| (found.head, found.place, found.streams)))
+                let own = self.tenants[*tenant].place;
+                show(found.map(|found| (found.head, found.place == own, found.streams)))
             }
             Operation::Look { handle, row, after, limit } => {
                 self.look(&self.handles[*handle], *row, *after, *limit).await

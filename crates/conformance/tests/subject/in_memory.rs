@@ -9,15 +9,15 @@ use bellwether_memory::{Answer, Memory};
 use bellwether_storage::{Database, Sequence, TenantNo};
 
 /// A fresh database in memory.
-pub struct InMemory {
-    pub memory: Memory,
+pub(crate) struct InMemory {
+    pub(crate) memory: Memory,
     first: Arc<dyn Database>,
     second: Arc<dyn Database>,
 }
 
 impl InMemory {
     /// A subject whose handles are dressed up by `dress`.
-    pub fn dressed(dress: impl Fn(Memory) -> Arc<dyn Database>) -> Self {
+    pub(crate) fn dressed(dress: impl Fn(Memory) -> Arc<dyn Database>) -> Self {
         let memory = Memory::new();
         let (first, second) = (dress(memory.clone()), dress(memory.another_handle()));
         Self { memory, first, second }
@@ -25,7 +25,7 @@ impl InMemory {
 }
 
 /// What a store without SQL cannot show.
-pub const WITHOUT_SQL: &[NotApplicable] = &[
+pub(crate) const WITHOUT_SQL: &[NotApplicable] = &[
     NotApplicable { case: "user_sql_commits_with_the_page_or_not_at_all", reason: "it speaks no SQL" },
     NotApplicable { case: "user_sql_cannot_end_the_transaction", reason: "it speaks no SQL" },
     NotApplicable { case: "a_refused_statement_undoes_the_page", reason: "it speaks no SQL" },

@@ -1,6 +1,6 @@
 //! Every interleaving of the budget's desk, explored by loom.
 //!
-//! `cargo test --release -p bellwether-daemon --test budget_loom`
+//! `cargo test -p bellwether-daemon --test budget_loom` takes some ten seconds, a little less with `--release`.
 //!
 //! The desk is compiled here from the very files the crate is made of, with loom's lock and reference count in the place of the
 //! standard library's: the module `sync` below is all that differs. So nothing else has to be built for loom, no flag is
@@ -240,6 +240,7 @@ fn notices(scenario: &str, fault: Fault, words: &str) -> bool {
     let child = Command::new(std::env::current_exe().expect("the path of this test"))
         .args(["--exact", "--nocapture", &format!("every_interleaving::{scenario}")])
         .env(FAULT, format!("{fault:?}"))
+        .env("RUST_BACKTRACE", "0")
         .output()
         .expect("this test starts again");
     let said = [child.stdout, child.stderr].concat();

@@ -109,6 +109,10 @@ impl Budget {
     /// # Cancel safety
     ///
     /// Safe: a dropped future has left the line, or given back what it was admitted to.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the task holds a lease or a connection already: see [`wait_order`].
     pub async fn reserve(&self, ask: Ask) -> Lease {
         wait_order::may_wait(Rung::Budget);
         if self.reading_is_due() {

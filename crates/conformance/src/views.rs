@@ -108,7 +108,7 @@ pub async fn documents_of_tenants_builds_views_and_versions_are_kept_apart(subje
                     db,
                     &page,
                     view,
-                    vec![vec![write("same key", body.clone()), write("other", "x"), delete("other")]],
+                    vec![vec![write("same key", body.clone()), write("other", "x")], vec![delete("other")]],
                 )
                 .await;
                 written.push((DocumentSet { view, tenant: acme.number, build }, body));

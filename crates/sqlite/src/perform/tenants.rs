@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwether_storage::{Error, Place, Result, TenantEntry, TenantId, TenantNo};
 use sqlx::sqlite::SqliteRow;
 
-use super::file::{File, clock};
+use super::file::File;
 use super::gate::Gate;
 use super::link::{Link, column};
 use super::readers::Readers;
@@ -28,7 +28,7 @@ pub(crate) async fn ensure(
     }
     let mut transaction = gate.begin(Turn::Short, file.config().busy_timeout).await?;
     let link = transaction.link();
-    let query = sqlx::query(sql::TENANTS_ENSURE).bind(id.as_str()).bind(clock().as_micros());
+    let query = sqlx::query(sql::TENANTS_ENSURE).bind(id.as_str());
     let entry = match link.execute(query).await {
         Ok(_) => find(link, id).await,
         Err(failed) => Err(error::of(failed)),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bellwether_storage::{
     Activity, Counters, Database, Error, PageStyle, Place, Result, ServerIdentity, SqlDialect, TenantNo,
+    ViewNo,
 };
 use sqlx::postgres::{PgArguments, PgConnectOptions};
 use sqlx::{ConnectOptions, Row};
@@ -103,16 +104,17 @@ impl Postgres {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Prepares a statement on the server without running it, as a check that it fits the tables. `{view}` stands for the
-    /// table of any view; one must exist.
+    /// Prepares a statement on the server without running it, as a check that it fits the tables. `view` is the view whose
+    /// table stands in for `{view}`.
     ///
     /// # Errors
     ///
     /// `Rejected` when it does not fit; `Unavailable` when the database cannot be reached.
-    pub async fn prepare(&self, text: &str) -> Result<()> {
+    pub async fn prepare(&self, text: &str, view: ViewNo) -> Result<()> {
         let mut link = self.shared.pools.control.acquire().await?;
-        let text = if self.shared.lz4 { text.to_owned() } else { sql::without_lz4(text) };
-        link.prepare(text.replace("{view}", "view_1")).await.map_err(nothing_happened)
+        let text = sql::for_view(text, view).0;
+        let text = if self.shared.lz4 { text } else { sql::without_lz4(&text) };
+        link.prepare(text).await.map_err(nothing_happened)
     }
 }
 

@@ -67,15 +67,17 @@ pub(crate) fn lock(data_dir: &Path) -> Result<File> {
     }
 }
 
-/// Makes a new data folder. A crash on the way leaves nothing under its name.
+/// Makes a new data folder, under its lock. A crash on the way leaves nothing under its name.
 pub(crate) fn create(binaries: &Binaries, account: Option<&Account>, data_dir: &Path) -> Result<()> {
     if fs::read_dir(data_dir).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(LaunchError::Occupied(data_dir.to_owned()));
     }
     let parent = data_dir.parent().unwrap_or(Path::new("/"));
     // Made beside its place and renamed, so that a half-made one is never taken for a whole one.
+    let prefix = format!(".{}.initdb-", data_dir.file_name().unwrap_or_default().to_string_lossy());
+    remove_half_made(parent, &prefix);
     let fresh = tempfile::Builder::new()
-        .prefix(".initdb-")
+        .prefix(&prefix)
         .tempdir_in(parent)
         .map_err(LaunchError::io(format!("create a folder in {}", parent.display())))?;
     let mut command = binaries.command("initdb");
@@ -96,6 +98,15 @@ pub(crate) fn create(binaries: &Binaries, account: Option<&Account>, data_dir: &
     fs::rename(fresh.path(), data_dir).map_err(LaunchError::io(format!("create {}", data_dir.display())))?;
     let _renamed = fresh.keep();
     Ok(())
+}
+
+/// Removes what crashes left; only the holder of the lock makes folders of this name. What cannot be removed may stay.
+fn remove_half_made(parent: &Path, prefix: &str) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix)) {
+            let _stays = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Writes the settings of the next start.

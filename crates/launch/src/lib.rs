@@ -34,6 +34,7 @@ mod binaries;
 mod cluster;
 mod error;
 mod options;
+mod ours;
 mod postmaster;
 mod psql;
 mod server;

@@ -24,7 +24,8 @@ impl Postmaster {
     /// The server of this data folder, if its process runs.
     pub(crate) fn running(data_dir: &Path) -> Option<Self> {
         // A crash leaves the file, and the number may belong to another program by now.
-        Self::read(data_dir).filter(|postmaster| is_alive(postmaster.pid) && is_server(postmaster.pid))
+        Self::read(data_dir)
+            .filter(|found| is_alive(found.pid) && is_server(found.pid) && works_in(found.pid, data_dir))
     }
 }
 
@@ -53,6 +54,14 @@ fn is_server(pid: u32) -> bool {
     match fs::read_to_string(format!("/proc/{pid}/comm")) {
         Ok(name) => name.trim() == "postgres" || name.trim() == "postmaster",
         Err(_) => !Path::new("/proc/self").exists(),
+    }
+}
+
+/// Whether a server's process works in this data folder; one whose folder cannot be seen gets the benefit of the doubt.
+fn works_in(pid: u32, data_dir: &Path) -> bool {
+    match (fs::read_link(format!("/proc/{pid}/cwd")), data_dir.canonicalize()) {
+        (Ok(folder), Ok(data_dir)) => folder == data_dir,
+        _ => true,
     }
 }
 

@@ -24,6 +24,16 @@ pub enum CodecError {
         /// What the decoder said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The value is larger than it may be; encoding stopped there.
+    #[error(
+        "{what} takes more than {bytes_max} bytes; keep large content elsewhere and its address in the event"
+    )]
+    TooLarge {
+        /// Type of the event or document.
+        what: String,
+        /// What it may take.
+        bytes_max: usize,
+    },
     /// No variant of the enum has this name.
     #[error("unknown event type {name:?}; this program knows {known:?}")]
     UnknownType {
@@ -39,12 +49,62 @@ pub enum CodecError {
 /// # Errors
 ///
 /// [`CodecError::Encode`] when the value has no such form (for example a map with composite keys in JSON).
-pub fn encode<T: Serialize + ?Sized>(what: &str, encoding: Encoding, value: &T) -> Result<Vec<u8>, CodecError> {
+pub fn encode<T: Serialize + ?Sized>(
+    what: &str,
+    encoding: Encoding,
+    value: &T,
+) -> Result<Vec<u8>, CodecError> {
     let failed = |source| CodecError::Encode { what: what.to_owned(), source };
     match encoding {
         Encoding::MessagePack => rmp_serde::to_vec_named(value).map_err(|error| failed(error.into())),
         Encoding::Json => serde_json::to_vec(value).map_err(|error| failed(error.into())),
         other => Err(failed(format!("encoding {other:?} is not supported here").into())),
+    }
+}
+
+/// Encodes a value into at most `bytes_max` bytes; stops at the first byte beyond, so that a huge value costs no huge buffer.
+///
+/// # Errors
+///
+/// As [`encode`]; [`CodecError::TooLarge`] when it does not fit.
+pub fn encode_within<T: Serialize + ?Sized>(
+    what: &str,
+    encoding: Encoding,
+    value: &T,
+    bytes_max: usize,
+) -> Result<Vec<u8>, CodecError> {
+    let mut bounded = Bounded { bytes: Vec::new(), bytes_max, full: false };
+    let result: Result<(), Box<dyn std::error::Error + Send + Sync>> = match encoding {
+        Encoding::MessagePack => rmp_serde::encode::write_named(&mut bounded, value).map_err(Into::into),
+        Encoding::Json => serde_json::to_writer(&mut bounded, value).map_err(Into::into),
+        other => Err(format!("encoding {other:?} is not supported here").into()),
+    };
+    match result {
+        Ok(()) => Ok(bounded.bytes),
+        Err(_) if bounded.full => Err(CodecError::TooLarge { what: what.to_owned(), bytes_max }),
+        Err(source) => Err(CodecError::Encode { what: what.to_owned(), source }),
+    }
+}
+
+/// A buffer that refuses to grow beyond its bound.
+struct Bounded {
+    bytes: Vec<u8>,
+    bytes_max: usize,
+    full: bool,
+}
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if bytes.len() > self.bytes_max - self.bytes.len() {
+            self.full = true;
+            return Err(std::io::Error::other("the bound is reached"));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

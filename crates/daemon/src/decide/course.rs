@@ -87,6 +87,17 @@ impl Course {
         }
     }
 
+    /// How far it is, as far as it knows.
+    pub(crate) fn position(&self) -> Option<Sequence> {
+        match self.standing {
+            Standing::Lost | Standing::Failed => None,
+            Standing::Seen(progress) | Standing::Claim(progress) | Standing::StandingBy(progress) => {
+                Some(progress.sequence)
+            }
+            Standing::Holding { sequence, .. } => Some(sequence),
+        }
+    }
+
     /// The progress row, as read.
     pub(crate) fn looked(&mut self, found: Option<Progress>) {
         let unborn = Progress { sequence: Sequence::ZERO, generation: Generation(0), owner: None };

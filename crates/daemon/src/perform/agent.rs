@@ -86,6 +86,11 @@ impl Agent {
         self.progress.store(sequence.get(), Ordering::Release);
     }
 
+    /// What was known of its progress belongs to an earlier life of the server.
+    pub(crate) fn forget(&self) {
+        self.progress.store(UNKNOWN, Ordering::Release);
+    }
+
     /// The owner stood still at this for too long.
     pub(crate) fn take_over(&self, seen: Progress) {
         self.set(Doing::TakingOver(seen));
@@ -176,6 +181,9 @@ impl Agent {
             }
             let result = match mind.course.next(self.facts.head()) {
                 Step::Sleep => {
+                    if let Some(sequence) = mind.course.position() {
+                        self.saw(sequence);
+                    }
                     self.rest(fleet, Doing::Idle);
                     return;
                 }

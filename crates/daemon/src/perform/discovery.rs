@@ -1,8 +1,10 @@
 //! Finding work: one statement per database and tick, for all its tenants and projections.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
-use bellwether_storage::{DiscoveryCursor, Result};
+use bellwether_storage::{DiscoveryCursor, Result, Sequence};
 use tokio::time::{Instant, sleep_until};
 
 use crate::decide::back_off::{back_off, fraction};
@@ -21,15 +23,22 @@ impl Cursor {
         let mut cursor = self.0.lock().await;
         let moved = site.database.moved_heads(cursor.as_ref()).await?;
         fleet.tally.polls.add(1);
-        let another_life = site.answered(&moved.cursor.identity);
+        // Somebody else may have noticed the change first, so the cursor's own identity is compared.
+        let another_life = cursor.as_ref().is_some_and(|known| known.identity != moved.cursor.identity);
+        site.answered(&moved.cursor.identity);
         let mut news = another_life;
         for head in &moved.heads {
             news |= fleet.head_moved(site, head.tenant, &head.id, head.head, another_life);
         }
         if another_life {
-            // Tenants that a failover lost are not in the answer; their agents look for themselves.
-            for resident in &site.residents {
-                resident.agents.iter().for_each(|agent| agent.wake());
+            // The answer holds all heads: a tenant that is missing was lost with the last commits.
+            let found: BTreeSet<_> = moved.heads.iter().map(|head| head.tenant).collect();
+            for resident in site.residents.iter().filter(|resident| !found.contains(&resident.facts.number)) {
+                resident.facts.reset(Sequence::ZERO);
+                for agent in resident.agents.iter() {
+                    agent.forget();
+                    agent.wake();
+                }
             }
         }
         *cursor = Some(moved.cursor);
@@ -41,9 +50,9 @@ impl Cursor {
 pub(crate) async fn discover(fleet: Arc<Fleet>, site: Arc<Site>) {
     let config = &fleet.config;
     let ticks = TickConfig {
-        min: std::time::Duration::from_millis(config.discovery_min_ms),
-        max: std::time::Duration::from_millis(config.discovery_max_ms),
-        full: std::time::Duration::from_millis(config.discovery_full_ms),
+        min: Duration::from_millis(config.discovery_min_ms),
+        max: Duration::from_millis(config.discovery_max_ms),
+        full: Duration::from_millis(config.discovery_full_ms),
     };
     let start = Instant::now();
     let mut tick = Tick::new(ticks, start.elapsed());
@@ -87,7 +96,7 @@ pub(crate) async fn discover(fleet: Arc<Fleet>, site: Arc<Site>) {
 
 /// Asks one server, once per interval, which of these databases changed, until told to stop.
 pub(crate) async fn sieve(fleet: Arc<Fleet>, sites: Vec<Arc<Site>>) {
-    let interval = std::time::Duration::from_millis(fleet.config.sieve_ms);
+    let interval = Duration::from_millis(fleet.config.sieve_ms);
     loop {
         tokio::select! {
             biased;

@@ -66,6 +66,7 @@ impl Fleet {
         };
         if another_life {
             resident.facts.reset(head);
+            resident.agents.iter().for_each(|agent| agent.forget());
         }
         let raised = resident.facts.raise(head);
         if raised || another_life {

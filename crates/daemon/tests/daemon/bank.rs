@@ -126,8 +126,8 @@ impl MultiView for Fan {
     type Event = Money;
 
     fn keys(event: &Recorded<Money>, keys: &mut Keys) {
-        if let Money::Spread { documents, .. } = event.event {
-            (0..documents).for_each(|number| keys.push(format!("document-{number:06}")));
+        if let Money::Spread { first, documents, .. } = event.event {
+            (first..first + documents).for_each(|number| keys.push(format!("document-{number:06}")));
         }
     }
 

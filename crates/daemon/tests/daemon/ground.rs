@@ -7,8 +7,9 @@ use bellwether_daemon::{Daemon, DaemonBuilder, DaemonConfig, Readable};
 use bellwether_events::Event;
 use bellwether_memory::Memory;
 use bellwether_storage::{
-    AppendBatch, AppendOutcome, Build, Database, DeadLetter, DocumentKey, DocumentSet, Encoding, NewEvent,
-    PageStyle, Projections, StreamId, TenantAppend, TenantEntry, TenantId, Tenants, ViewName,
+    AppendBatch, AppendOutcome, Build, Database, DeadLetter, DocumentKey, DocumentSet, Encoding, EventType,
+    NewEvent, PageStyle, ProgressKey, ProjectionName, Projections, StreamId, TenantAppend, TenantEntry,
+    TenantId, Tenants, ViewName,
 };
 use bytes::Bytes;
 use uuid::Uuid;
@@ -51,6 +52,41 @@ impl Ground {
         append(self.database().as_ref(), tenant, stream, events).await;
     }
 
+    /// Appends an event of this type whose content no code can read.
+    pub(crate) async fn append_garbage(&self, tenant: &str, stream: &str, event_type: &str) {
+        let body = Bytes::from_static(b"\xc1 not MessagePack");
+        append_raw(self.database().as_ref(), tenant, stream, &[(event_type.to_owned(), body)]).await;
+    }
+
+    /// Appends a deposit of nothing whose content is padded to this many bytes.
+    pub(crate) async fn append_sized(&self, tenant: &str, stream: &str, bytes: usize) {
+        let padded = Padded { padding: "x".repeat(bytes), cents: 0 };
+        let body = bellwether_events::encode(
+            "Money",
+            Encoding::MessagePack,
+            &[("Deposited", padded)].into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        );
+        append_raw(
+            self.database().as_ref(),
+            tenant,
+            stream,
+            &[("Deposited".to_owned(), body.unwrap().into())],
+        )
+        .await;
+    }
+
+    /// The database as another process sees it.
+    pub(crate) fn another_process(&self) -> Self {
+        Self { memory: self.memory.another_handle() }
+    }
+
+    pub(crate) async fn progress_key(&self, tenant: &str, projection: &str) -> ProgressKey {
+        let tenant = self.tenant(tenant).await.number;
+        let projection =
+            self.memory.ensure_projection(&ProjectionName::new(projection).unwrap()).await.unwrap();
+        ProgressKey { tenant, projection, version: 1, build: Build::FIRST }
+    }
+
     pub(crate) async fn load<V: Readable<K>, K>(&self, tenant: &str, key: &str) -> Option<V> {
         load(self.database().as_ref(), tenant, key).await
     }
@@ -75,7 +111,21 @@ pub(crate) fn quick() -> DaemonConfig {
 
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 
+#[derive(serde::Serialize)]
+struct Padded {
+    padding: String,
+    cents: i64,
+}
+
 pub(crate) async fn append(database: &dyn Database, tenant: &str, stream: &str, events: &[Money]) {
+    let encoded = |event: &Money| {
+        (event.type_name().to_owned(), Bytes::from(event.encode(Encoding::MessagePack).unwrap()))
+    };
+    let events: Vec<_> = events.iter().map(encoded).collect();
+    append_raw(database, tenant, stream, &events).await;
+}
+
+async fn append_raw(database: &dyn Database, tenant: &str, stream: &str, events: &[(String, Bytes)]) {
     let tenant = database.ensure_tenant(&TenantId::new(tenant).unwrap()).await.unwrap();
     let stream = StreamId::new(stream).unwrap();
     for events in events.chunks(1_000) {
@@ -84,15 +134,15 @@ pub(crate) async fn append(database: &dyn Database, tenant: &str, stream: &str, 
             let mut version = state.streams[0].version;
             let events = events
                 .iter()
-                .map(|event| {
+                .map(|(event_type, body)| {
                     version = version.next();
                     NewEvent {
                         stream: stream.clone(),
                         version,
                         id: Uuid::now_v7(),
-                        event_type: bellwether_storage::EventType::new(event.type_name()).unwrap(),
+                        event_type: EventType::new(event_type).unwrap(),
                         encoding: Encoding::MessagePack,
-                        body: Bytes::from(event.encode(Encoding::MessagePack).unwrap()),
+                        body: body.clone(),
                         headers: Bytes::new(),
                     }
                 })

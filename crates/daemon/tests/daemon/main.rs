@@ -3,4 +3,9 @@
 mod bank;
 mod ground;
 
+mod budget;
+mod faults;
 mod follows;
+mod owners;
+mod poison;
+mod registering;

@@ -15,8 +15,9 @@ pub(crate) enum Money {
     Withdrawn {
         cents: i64,
     },
-    /// Goes to that many documents of that many bytes each.
+    /// Goes to that many documents from a number on, of that many bytes each.
     Spread {
+        first: u64,
         documents: u64,
         bytes: u64,
     },

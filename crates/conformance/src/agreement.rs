@@ -17,8 +17,8 @@ use self::operation::Operation;
 use self::side::Side;
 use crate::Subject;
 
-const SEQUENCES: u32 = 24;
-const OPERATIONS_MAX: usize = 40;
+const SEQUENCES: u32 = 40;
+const OPERATIONS_MAX: usize = 50;
 const SHRINKS_MAX: u32 = 300;
 
 pub async fn random_operations_agree_with_memory(subject: &dyn Subject) {

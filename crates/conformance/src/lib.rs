@@ -36,7 +36,6 @@
 //!
 //! struct Mine { memory: Memory, first: Arc<dyn Database>, second: Arc<dyn Database> }
 //!
-//! #[async_trait]
 //! impl Enrolment for Mine {
 //!     type Subject = Mine;
 //!     fn not_applicable() -> &'static [NotApplicable] {

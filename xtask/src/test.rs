@@ -51,6 +51,10 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, Error> {
     } else {
         sums.passed += 1;
     }
+    if !status.success() && sums.failed == 0 {
+        println!("cargo test ended with {status}: a test program did not build or did not come to its end");
+        sums.failed += 1;
+    }
     println!("{} passed, {} failed, {} skipped", sums.passed, sums.failed, sums.skipped);
     let good = status.success() && sums.failed == 0;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -4,7 +4,7 @@ use super::Finding;
 use crate::workspace::TextFile;
 
 /// Fewer words than these say nothing that the file's name does not.
-const WORDS_MIN: usize = 4;
+const WORDS_MIN: usize = 3;
 
 pub(super) fn check(file: &TextFile) -> Option<Finding> {
     // What a compile-fail test feeds to the compiler is an input, not a module.

@@ -10,6 +10,8 @@ mod sql_projection;
 mod stage_view;
 mod view;
 
+mod project;
+
 mod config;
 mod error;
 mod status;
@@ -31,6 +33,7 @@ pub use daemon::Daemon;
 pub use error::{DaemonError, NotCaughtUp};
 pub use keys::Keys;
 pub use multi_view::MultiView;
+pub use project::{Foldable, Project, Projected, project};
 pub use readable::{AsMultiView, AsStageView, AsView, Readable};
 pub use sql_projection::{Page, SqlProjection, Tx};
 pub use stage_view::{Changed, StageView};

@@ -81,6 +81,8 @@ pub(crate) trait Working: Send {
     ) -> Result<(), Refused>;
     /// Bytes of the documents here, by their encoded size.
     fn bytes(&self) -> u64;
+    /// How many documents are here.
+    fn count(&self) -> usize;
     /// Takes out changed documents, encoded, in key order: at most this many and, unless the first is larger, this many bytes.
     /// Unchanged ones met on the way are dropped. Empty when there is nothing left.
     fn drain(&mut self, count_max: usize, bytes_max: u64) -> Result<Vec<DocumentWrite>, String>;

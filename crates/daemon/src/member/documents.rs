@@ -120,6 +120,10 @@ impl<K: Kind> Working for Documents<K> {
         self.bytes
     }
 
+    fn count(&self) -> usize {
+        self.held.len()
+    }
+
     fn drain(&mut self, count_max: usize, bytes_max: u64) -> Result<Vec<DocumentWrite>, String> {
         let mut writes = Vec::new();
         let mut bytes = 0;

@@ -241,7 +241,9 @@ impl<'a> Work<'a> {
                     at += 1;
                     let ends_event = window.get(at).is_none_or(|next| next.input != window[at - 1].input);
                     let may_stop = streaming || ends_event;
-                    if self.bytes() > self.chunk.hard || (may_stop && self.bytes() > self.chunk.soft) {
+                    if self.bytes() > self.chunk.hard
+                        || (may_stop && self.is_filled(streaming, &window[at..]))
+                    {
                         break;
                     }
                 }
@@ -251,11 +253,12 @@ impl<'a> Work<'a> {
                     Some(route) => route.input != event,
                     None => pending.front().is_none_or(|next| next.index != event),
                 };
-                if at_boundary && !streaming && (self.unit.is_some() || self.bytes() > self.chunk.soft) {
-                    if self.unit.is_some() || !self.grow() {
+                if at_boundary && !streaming {
+                    let filled = self.is_filled(streaming, &window[at..]);
+                    if self.unit.is_some() || (filled && !self.grow()) {
                         return Ok(event + 1);
                     }
-                } else if self.is_full(streaming) {
+                } else if self.bytes() > if streaming { self.chunk.soft } else { self.chunk.hard } {
                     self.make_room(start).await?;
                 }
             }
@@ -466,9 +469,21 @@ impl<'a> Work<'a> {
         self.working.iter().map(|working| working.bytes()).sum()
     }
 
-    /// Whether documents must be written now, in the middle of the page.
-    fn is_full(&self, streaming: bool) -> bool {
-        self.bytes() > if streaming { self.chunk.soft } else { self.chunk.hard }
+    /// Whether the documents in work fill the chunk, or, where the page would be cut here, will do so before the next event
+    /// (the first of these routes) ends, as far as one can tell from the documents so far.
+    fn is_filled(&self, streaming: bool, next: &[Route]) -> bool {
+        let bytes = self.bytes();
+        if streaming || bytes > self.chunk.soft {
+            return bytes > self.chunk.soft;
+        }
+        let Some(first) = next.first() else { return false };
+        let new = next
+            .iter()
+            .take_while(|route| route.input == first.input)
+            .filter(|route| !self.working[route.seat].holds(&route.key))
+            .count() as u64;
+        let here = self.working.iter().map(|working| working.count() as u64).sum::<u64>().max(1);
+        bytes + new * (bytes / here) > self.chunk.hard
     }
 
     /// Takes one more chunk from the budget, if there is room and it has not taken its share; says whether it did.

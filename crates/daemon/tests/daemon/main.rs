@@ -6,6 +6,7 @@ mod ground;
 mod budget;
 mod faults;
 mod follows;
+mod kit;
 mod owners;
 mod poison;
 mod registering;

@@ -50,7 +50,7 @@ impl Tenants for Postgres {
             return Ok(found);
         }
         let mut link = self.shared.pools.control.acquire().await?;
-        let values = Values::default().add(id.as_str())?.add(None::<i64>)?.done();
+        let values = Values::default().add(id.as_str())?.done();
         let rows = link.rows(sql::TENANTS_ENSURE, values).await.map_err(maybe_happened)?;
         drop(link);
         if let Some(row) = rows.first() {

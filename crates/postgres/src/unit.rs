@@ -24,6 +24,8 @@ const STATEMENT_DOCUMENTS_MAX: usize = 500;
 pub(crate) struct PostgresUnit {
     link: Link,
     start: PageStart,
+    /// Something failed or was cut short: the transaction may not commit any more.
+    gone: bool,
 }
 
 impl PostgresUnit {
@@ -34,11 +36,42 @@ impl PostgresUnit {
             link.roll_back().await;
             return Err(error);
         }
-        Ok(Self { link, start })
+        Ok(Self { link, start, gone: false })
+    }
+
+    /// Refuses to go on after a failure. What is begun counts as failed until [`PostgresUnit::went_well`].
+    fn go_on(&mut self) -> Result<()> {
+        if self.gone {
+            return Err(Error::unavailable("this unit of work is gone: something in it failed")
+                .fix("begin the page again"));
+        }
+        self.gone = true;
+        Ok(())
+    }
+
+    fn went_well<T>(&mut self, answer: Result<T>) -> Result<T> {
+        self.gone = answer.is_err();
+        answer
     }
 
     fn set(&self, view: ViewNo) -> DocumentSet {
         DocumentSet { view, tenant: self.start.key.tenant, build: self.start.key.build }
+    }
+
+    async fn write_all(&mut self, view: ViewNo, writes: &[DocumentWrite]) -> Result<()> {
+        let mut rest = writes;
+        let mut largest = 0;
+        while !rest.is_empty() {
+            let (part, others) = rest.split_at(statement_of(rest));
+            largest = largest.max(part.iter().map(DocumentWrite::size).sum());
+            self.upsert(view, part).await?;
+            self.delete(view, part).await?;
+            rest = others;
+        }
+        if largest > STATEMENT_BYTES_MAX {
+            self.link.shrink(largest);
+        }
+        Ok(())
     }
 
     async fn upsert(&mut self, view: ViewNo, part: &[DocumentWrite]) -> Result<()> {
@@ -169,38 +202,38 @@ fn statement_of(writes: &[DocumentWrite]) -> usize {
 #[async_trait]
 impl UnitOfWork for PostgresUnit {
     async fn load(&mut self, view: ViewNo, keys: &[DocumentKey]) -> Result<Vec<Document>> {
+        self.go_on()?;
         let set = self.set(view);
-        projections::load(&mut self.link, set, keys).await
+        let found = projections::load(&mut self.link, set, keys).await;
+        self.went_well(found)
     }
 
     async fn write(&mut self, view: ViewNo, writes: Vec<DocumentWrite>) -> Result<()> {
-        let mut rest = writes.as_slice();
-        let mut largest = 0;
-        while !rest.is_empty() {
-            let (part, others) = rest.split_at(statement_of(rest));
-            largest = largest.max(part.iter().map(DocumentWrite::size).sum());
-            self.upsert(view, part).await?;
-            self.delete(view, part).await?;
-            rest = others;
-        }
-        if largest > STATEMENT_BYTES_MAX {
-            self.link.shrink(largest);
-        }
-        Ok(())
+        self.go_on()?;
+        let written = self.write_all(view, &writes).await;
+        self.went_well(written)
     }
 
     async fn execute(&mut self, statement: &Statement) -> Result<u64> {
+        self.go_on()?;
         let (text, values) = user::prepare(statement)?;
-        self.link.execute(text, values).await.map_err(user::refused)
+        let changed = self.link.execute(text, values).await.map_err(user::refused);
+        self.went_well(changed)
     }
 
     async fn query(&mut self, statement: &Statement) -> Result<Vec<Row>> {
+        self.go_on()?;
         let (text, values) = user::prepare(statement)?;
-        projections::query(&mut self.link, text, values).await
+        let rows = projections::query(&mut self.link, text, values).await;
+        self.went_well(rows)
     }
 
     async fn finish(mut self: Box<Self>, to: Sequence, dead_letters: &[DeadLetter]) -> Result<()> {
-        match self.close_page(to, dead_letters).await {
+        let closed = match self.go_on() {
+            Ok(()) => self.close_page(to, dead_letters).await,
+            gone => gone,
+        };
+        match closed {
             Ok(()) => {
                 self.link.commit().await?;
                 self.link.shrink(usize::MAX);

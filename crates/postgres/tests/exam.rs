@@ -9,7 +9,11 @@ use async_trait::async_trait;
 use bellwether_conformance::{Commit, Enrolment, Missing, NotApplicable, Prepared, Schemas, Subject};
 use bellwether_launch::{LaunchError, test_server};
 use bellwether_postgres::{Postgres, PostgresConfig, sql_files};
-use bellwether_storage::{Database, Projections, Sequence, TenantNo, ViewName};
+use bellwether_storage::{
+    AppendBatch, AppendOutcome, Database, Encoding, EventLog, EventType, NewEvent, Place, Projections,
+    Sequence, StreamId, TenantAppend, TenantNo, Version, ViewName,
+};
+use bytes::Bytes;
 use sqlx::postgres::{PgArguments, PgConnection};
 use sqlx::{Connection, Row};
 
@@ -45,6 +49,19 @@ async fn fresh_database() -> Result<String, LaunchError> {
 /// Patient enough for the case that holds an append open for half a minute without a word.
 fn patient(url: &str) -> PostgresConfig {
     PostgresConfig { idle_in_transaction_timeout_ms: 120_000, ..PostgresConfig::new(url) }
+}
+
+/// An event for a tenant that does not exist.
+fn intruder() -> NewEvent {
+    NewEvent {
+        stream: StreamId::new("s").expect("a stream"),
+        version: Version::ZERO.next(),
+        id: uuid::Uuid::now_v7(),
+        event_type: EventType::new("Intruded").expect("a type"),
+        encoding: Encoding::MessagePack,
+        body: Bytes::new(),
+        headers: Bytes::new(),
+    }
 }
 
 /// Everything the catalog knows of the tables, columns, constraints, indexes and sequences of a database.
@@ -125,8 +142,28 @@ impl Subject for Fresh {
             .await;
     }
 
-    async fn disturb(&self, _commit: Commit, step: u32) -> bool {
-        self.fuse.arm(step)
+    async fn disturb(&self, commit: Commit, step: u32) -> bool {
+        let exchanges = match commit {
+            Commit::Append => {
+                // So that the connection is there and knows the statement: then an append is one exchange.
+                let nobody = TenantAppend {
+                    tenant: TenantNo(i32::MAX),
+                    expected_head: Sequence::ZERO,
+                    place: Place::default(),
+                    events: vec![intruder()],
+                };
+                let receipt = self.store.append(&AppendBatch { tenants: vec![nobody], now: None }).await;
+                assert_eq!(receipt.expect("an answer").outcomes, [AppendOutcome::NoTenant]);
+                1
+            }
+            // Two statements, each prepared (the connection is new after every break) and then sent, and COMMIT.
+            Commit::LockedAppend | Commit::Finish => 5,
+        };
+        if step == exchanges * 2 {
+            return false;
+        }
+        self.fuse.arm(step);
+        true
     }
 
     async fn schemas(&self) -> Schemas {

@@ -5,5 +5,5 @@
 -- $1 cursor: 0 for all heads
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8, h.tenant_no,
        (SELECT t.id FROM tenants t WHERE t.tenant_no = h.tenant_no), h.head
-  FROM (VALUES (1)) once (only)
+  FROM (VALUES (1)) AS one (row_no)
   LEFT JOIN heads h ON h.xid >= $1::int8::text::xid8;

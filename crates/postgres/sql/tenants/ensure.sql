@@ -1,7 +1,7 @@
 -- After it: a tenant of this id is registered with an open head at zero; one row if this statement did it, none if the tenant
 -- was there already. Its place is one of the sixteen shared ones, by its number.
 -- Locks: waits for another registration of the same id until that one commits.
--- $1 id, $2 now in microseconds, null for the database's clock
+-- $1 id
 WITH t AS (
     INSERT INTO tenants (id)
     VALUES ($1)
@@ -9,8 +9,7 @@ WITH t AS (
     RETURNING tenant_no, id
 ), h AS (
     INSERT INTO heads (tenant_no, head, open, place, at, xid)
-    SELECT t.tenant_no, 0, true, t.tenant_no % 16,
-           coalesce($2::int8, (extract(epoch FROM clock_timestamp()) * 1000000)::int8), pg_current_xact_id()
+    SELECT t.tenant_no, 0, true, t.tenant_no % 16, 0, pg_current_xact_id()
       FROM t
     RETURNING tenant_no, place, open
 )

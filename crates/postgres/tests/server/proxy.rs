@@ -15,13 +15,12 @@ pub struct Fuse {
 }
 
 impl Fuse {
-    /// Arms it; false when the last arming was never reached, because the call had fewer exchanges.
-    pub fn arm(&self, step: u32) -> bool {
+    /// Arms it.
+    pub fn arm(&self, step: u32) {
         let mut armed = self.armed.lock().expect("a fuse");
-        let reached = armed.is_none();
-        *armed = reached.then_some(step);
+        assert_eq!(*armed, None, "the call had fewer exchanges than it was armed for");
+        *armed = Some(step);
         self.exchanges.store(0, Ordering::SeqCst);
-        reached
     }
 
     /// Whether the wire breaks here; once.
@@ -57,7 +56,8 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, fuse: Arc<Fuse>) {
         tokio::select! {
             read = client.read(&mut request) => {
                 let Ok(bytes @ 1..) = read else { return };
-                if !asking {
+                // A Sync alone only asks whether the connection lives, and comes or not as time goes by.
+                if !asking && request[0] != b'S' {
                     asking = true;
                     exchange = fuse.exchanges.fetch_add(1, Ordering::SeqCst);
                     if fuse.blows(exchange * 2) {

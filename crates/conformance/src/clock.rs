@@ -12,7 +12,9 @@ pub async fn times_never_run_backwards(subject: &dyn Subject) {
     let db = subject.first();
     let acme = tenant(db, "acme").await;
     // What is passed in, and what must be recorded.
+    // The first may be before 1970: nothing is there that it could run behind.
     let moments = [
+        (-7, -7),
         (MOMENT, MOMENT),
         (MOMENT + 5, MOMENT + 5),
         (MOMENT - 5, MOMENT + 5),

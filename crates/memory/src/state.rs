@@ -66,7 +66,7 @@ impl State {
             head: Sequence::ZERO,
             place: Place::default(),
             open: true,
-            at: Timestamp::default(),
+            at: Timestamp::from_micros(i64::MIN),
             moved: self.moves,
             events: BTreeMap::new(),
             versions: BTreeMap::new(),

@@ -6,12 +6,12 @@ use bellwether_daemon::{AgentNo, AgentState, Ask, BudgetConfig, DaemonConfig, Ho
 use bellwether_storage::{DatabaseNo, PageStyle, Sequence};
 
 use crate::bank::{Balance, Fan, Money, deposited};
-use crate::ground::{SOON, grounds, quick};
+use crate::ground::{SOON, all_grounds, grounds, quick};
 
 // T5 T1
 #[tokio::test]
 async fn under_a_budget_of_one_page_every_tenant_moves() {
-    for ground in grounds() {
+    for ground in all_grounds().await {
         let config = DaemonConfig {
             budget: BudgetConfig { events_max: 10, ..BudgetConfig::default() },
             hopper: HopperConfig { page_events: 10, rebuild_page_events: 10, ..HopperConfig::default() },
@@ -56,7 +56,7 @@ async fn under_a_budget_of_one_page_every_tenant_moves() {
 #[tokio::test]
 async fn an_event_that_fans_out_beyond_the_chunk_stays_within_the_budget() {
     const BUDGET: u64 = 1024 * 1024;
-    for ground in grounds() {
+    for ground in all_grounds().await {
         // 2,000 documents of 2 KB: four times the budget, in one event.
         let event = Money::Spread { first: 0, documents: 2_000, bytes: 2_048 };
         ground
@@ -82,8 +82,8 @@ async fn an_event_that_fans_out_beyond_the_chunk_stays_within_the_budget() {
 // T5
 #[tokio::test]
 async fn many_events_that_fan_out_are_cut_where_a_transaction_keeps_others_waiting() {
-    for ground in grounds() {
-        let style = bellwether_storage::Database::page_style(&ground.memory);
+    for ground in all_grounds().await {
+        let style = ground.database().page_style();
         // 2.4 MB of documents in all, 40 KB per event, gone through twice.
         let events =
             (0..120).map(|event| Money::Spread { first: event % 60 * 5, documents: 5, bytes: 8 * 1_024 });
@@ -111,7 +111,7 @@ async fn many_events_that_fan_out_are_cut_where_a_transaction_keeps_others_waiti
 // T5
 #[tokio::test]
 async fn waiting_for_budget_is_a_state_with_place_and_reason() {
-    for ground in grounds() {
+    for ground in all_grounds().await {
         let config =
             DaemonConfig { budget: BudgetConfig { events_max: 10, ..BudgetConfig::default() }, ..quick() };
         let daemon = ground.daemon().config(config).view::<Balance>().start().await.unwrap();
@@ -120,7 +120,7 @@ async fn waiting_for_budget_is_a_state_with_place_and_reason() {
         ground.append("acme", "a-1", &[deposited(1)]).await;
         ground.append("globex", "a-1", &[deposited(1)]).await;
         let behind = daemon.caught_up(Duration::from_millis(50)).await.unwrap_err().to_string();
-        let one_page = bellwether_storage::Database::pages_max(&ground.memory) == Some(1);
+        let one_page = ground.database().pages_max() == Some(1);
         assert!(one_page || behind.contains("waiting for budget at place"), "{behind}");
         let mut places: Vec<_> = daemon
             .status()
@@ -165,7 +165,7 @@ async fn stopping_while_agents_wait_leaves_nothing_behind() {
 // T5: an event larger than the estimate, and larger than the whole budget, still gets through.
 #[tokio::test]
 async fn an_event_larger_than_the_budget_gets_through_alone() {
-    for ground in grounds() {
+    for ground in all_grounds().await {
         ground.append("acme", "a-1", &vec![deposited(1); 20]).await;
         ground.append_sized("acme", "a-1", 300 * 1024).await;
         ground.append("acme", "a-1", &[deposited(1)]).await;
@@ -213,7 +213,7 @@ async fn pages_in_flight_of_a_database_are_bounded_by_its_permits() {
         let config = DaemonConfig { pages_per_database: 2, ..quick() };
         let daemon = ground.daemon().config(config).view::<Balance>().start().await.unwrap();
         daemon.caught_up(SOON).await.unwrap();
-        let stands = bellwether_storage::Database::pages_max(&ground.memory).unwrap_or(u32::MAX);
+        let stands = ground.database().pages_max().unwrap_or(u32::MAX);
         assert_eq!(daemon.budget().status().pages.peak, u64::from(stands.min(2)));
         ground.memory.faults().clear();
         daemon.stop().await.unwrap();

@@ -1,14 +1,12 @@
 //! Views follow their events.
 
-use bellwether_storage::Tenants;
-
 use crate::bank::{Account, Balance, Money, Sheet, Totals, bank, deposited};
-use crate::ground::{SOON, grounds};
+use crate::ground::{SOON, all_grounds};
 
 // T3
 #[tokio::test]
 async fn views_follow_events_appended_before_and_after_the_start() {
-    for ground in grounds() {
+    for ground in all_grounds().await {
         ground.append("acme", "a-1", &[deposited(900), Money::Noise, deposited(100)]).await;
         let daemon = ground.daemon().view::<Balance>().multi_view::<Totals>().start().await.unwrap();
         daemon.caught_up(SOON).await.unwrap();
@@ -27,7 +25,7 @@ async fn views_follow_events_appended_before_and_after_the_start() {
 // T2 T3
 #[tokio::test]
 async fn a_tenant_created_while_running_gets_its_agents() {
-    for ground in grounds() {
+    for ground in all_grounds().await {
         let daemon = ground.daemon().view::<Balance>().start().await.unwrap();
         daemon.caught_up(SOON).await.unwrap();
         assert!(daemon.status().agents.is_empty());
@@ -41,7 +39,7 @@ async fn a_tenant_created_while_running_gets_its_agents() {
 // T3
 #[tokio::test]
 async fn later_stages_get_the_changes_of_earlier_documents_and_nothing_else() {
-    for ground in grounds() {
+    for ground in all_grounds().await {
         ground.append("acme", "a-1", &[deposited(5), deposited(0), Money::Odd]).await;
         ground.append("acme", "a-2", &[deposited(3), Money::Withdrawn { cents: 3 }]).await;
         let daemon = ground.daemon().composite(bank()).start().await.unwrap();
@@ -56,7 +54,7 @@ async fn later_stages_get_the_changes_of_earlier_documents_and_nothing_else() {
 
 #[tokio::test]
 async fn a_restart_goes_on_where_it_was() {
-    for ground in grounds() {
+    for ground in all_grounds().await {
         for round in 1..=3 {
             ground.append("acme", "a-1", &vec![deposited(1); 700]).await;
             let daemon = ground.daemon().view::<Balance>().start().await.unwrap();
@@ -67,6 +65,6 @@ async fn a_restart_goes_on_where_it_was() {
             );
             daemon.stop().await.unwrap();
         }
-        assert_eq!(ground.memory.list_tenants(None, 10).await.unwrap().len(), 1);
+        assert_eq!(ground.database().list_tenants(None, 10).await.unwrap().len(), 1);
     }
 }

@@ -8,8 +8,8 @@ use bellwether_events::Event;
 use bellwether_memory::Memory;
 use bellwether_storage::{
     AppendBatch, AppendOutcome, Build, Database, DeadLetter, DocumentKey, DocumentSet, Encoding, EventType,
-    NewEvent, PageStyle, ProgressKey, ProjectionName, Projections, StreamId, TenantAppend, TenantEntry,
-    TenantId, Tenants, ViewName,
+    NewEvent, PageStyle, ProgressKey, ProjectionName, StreamId, TenantAppend, TenantEntry, TenantId,
+    ViewName,
 };
 use bytes::Bytes;
 use uuid::Uuid;
@@ -20,22 +20,64 @@ use crate::bank::Money;
 pub(crate) fn grounds() -> Vec<Ground> {
     let streaming = Memory::new();
     let compute_first = Memory::new().with_page_style(PageStyle::ComputeFirst);
-    vec![Ground::new(streaming), Ground::new(compute_first)]
+    [streaming, compute_first]
+        .map(|memory| Ground { database: Arc::new(memory.clone()), again: Again::Memory, memory })
+        .into()
 }
 
-/// A database in memory.
+/// Memory, SQLite, and PostgreSQL where it is installed.
+pub(crate) async fn all_grounds() -> Vec<Ground> {
+    let mut all = grounds();
+    // Nobody uses the memory of these; faults are injected only where `grounds` are asked for.
+    let file = Arc::new(tempfile::tempdir().unwrap());
+    all.push(Ground::open(Again::Sqlite(file)).await);
+    if let Some(server) = bellwether_launch::require("the daemon on PostgreSQL") {
+        all.push(Ground::open(Again::Postgres(server.fresh_database().unwrap())).await);
+    }
+    all
+}
+
+/// A database to test on.
 #[derive(Clone)]
 pub(crate) struct Ground {
+    database: Arc<dyn Database>,
+    again: Again,
     pub(crate) memory: Memory,
 }
 
+/// How another process opens it.
+#[derive(Clone)]
+enum Again {
+    Memory,
+    Sqlite(Arc<tempfile::TempDir>),
+    Postgres(String),
+}
+
 impl Ground {
-    pub(crate) fn new(memory: Memory) -> Self {
-        Self { memory }
+    async fn open(again: Again) -> Self {
+        let database: Arc<dyn Database> = match &again {
+            Again::Memory => unreachable!("opened by its handle"),
+            Again::Sqlite(folder) => {
+                Arc::new(bellwether_sqlite::Sqlite::open(folder.path().join("daemon.db")).await.unwrap())
+            }
+            Again::Postgres(url) => Arc::new(bellwether_postgres::Postgres::connect(url).await.unwrap()),
+        };
+        Self { database, again, memory: Memory::new() }
+    }
+
+    /// The database as another process sees it.
+    pub(crate) async fn another_process(&self) -> Self {
+        match &self.again {
+            Again::Memory => {
+                let memory = self.memory.another_handle();
+                Self { database: Arc::new(memory.clone()), again: Again::Memory, memory }
+            }
+            again => Self::open(again.clone()).await,
+        }
     }
 
     pub(crate) fn database(&self) -> Arc<dyn Database> {
-        Arc::new(self.memory.clone())
+        self.database.clone()
     }
 
     /// A daemon that hears of events from discovery alone, and looks often.
@@ -44,7 +86,7 @@ impl Ground {
     }
 
     pub(crate) async fn tenant(&self, name: &str) -> TenantEntry {
-        self.memory.ensure_tenant(&TenantId::new(name).unwrap()).await.unwrap()
+        self.database.ensure_tenant(&TenantId::new(name).unwrap()).await.unwrap()
     }
 
     /// Appends events to one stream.
@@ -75,15 +117,10 @@ impl Ground {
         .await;
     }
 
-    /// The database as another process sees it.
-    pub(crate) fn another_process(&self) -> Self {
-        Self { memory: self.memory.another_handle() }
-    }
-
     pub(crate) async fn progress_key(&self, tenant: &str, projection: &str) -> ProgressKey {
         let tenant = self.tenant(tenant).await.number;
         let projection =
-            self.memory.ensure_projection(&ProjectionName::new(projection).unwrap()).await.unwrap();
+            self.database.ensure_projection(&ProjectionName::new(projection).unwrap()).await.unwrap();
         ProgressKey { tenant, projection, version: 1, build: Build::FIRST }
     }
 
@@ -93,7 +130,7 @@ impl Ground {
 
     pub(crate) async fn dead_letters(&self, tenant: &str) -> Vec<DeadLetter> {
         let tenant = self.tenant(tenant).await.number;
-        self.memory.dead_letters(tenant, 1_000).await.unwrap()
+        self.database.dead_letters(tenant, 1_000).await.unwrap()
     }
 }
 

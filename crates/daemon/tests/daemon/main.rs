@@ -10,3 +10,4 @@ mod kit;
 mod owners;
 mod poison;
 mod registering;
+mod sql;

@@ -7,7 +7,7 @@ use bellwether_storage::{Database, FenceClaim, FenceOutcome, FenceRequest, Owner
 use uuid::Uuid;
 
 use crate::bank::{Balance, Totals, deposited};
-use crate::ground::{Ground, SOON, grounds, quick};
+use crate::ground::{Ground, SOON, all_grounds, grounds, quick};
 
 /// Takes the row over in the name of somebody who then vanishes.
 async fn take_over(ground: &Ground, tenant: &str) -> (Owner, PageStart) {
@@ -68,9 +68,10 @@ async fn who_stands_by_for_a_living_owner_never_takes_over() {
 // X4
 #[tokio::test]
 async fn two_daemons_on_one_store_apply_each_event_once() {
-    for ground in grounds() {
-        let start = || ground.another_process().daemon().view::<Balance>().multi_view::<Totals>().start();
-        let (one, two) = (start().await.unwrap(), start().await.unwrap());
+    for ground in all_grounds().await {
+        let (one, two) = (ground.another_process().await, ground.another_process().await);
+        let one = one.daemon().view::<Balance>().multi_view::<Totals>().start().await.unwrap();
+        let two = two.daemon().view::<Balance>().multi_view::<Totals>().start().await.unwrap();
         for round in 1..=20_u64 {
             for tenant in ["acme", "globex", "initech"] {
                 ground.append(tenant, "a-1", &vec![deposited(1); 30]).await;
@@ -91,8 +92,8 @@ async fn two_daemons_on_one_store_apply_each_event_once() {
 #[tokio::test(start_paused = true)]
 async fn the_second_daemon_takes_over_after_the_first_vanished() {
     for ground in grounds() {
-        let one = ground.another_process().daemon().view::<Balance>().start().await.unwrap();
-        let two = ground.another_process().daemon().view::<Balance>().start().await.unwrap();
+        let one = ground.another_process().await.daemon().view::<Balance>().start().await.unwrap();
+        let two = ground.another_process().await.daemon().view::<Balance>().start().await.unwrap();
         ground.append("acme", "a-1", &vec![deposited(1); 3]).await;
         one.caught_up(SOON).await.unwrap();
         two.caught_up(SOON).await.unwrap();
@@ -139,11 +140,13 @@ async fn idle_agents_cost_no_statement() {
 async fn a_restart_on_a_caught_up_store_takes_nothing_over() {
     for ground in grounds() {
         ground.append("acme", "a-1", &[deposited(1)]).await;
-        let one = ground.another_process().daemon().config(quick()).view::<Balance>().start().await.unwrap();
+        let one =
+            ground.another_process().await.daemon().config(quick()).view::<Balance>().start().await.unwrap();
         one.caught_up(SOON).await.unwrap();
         let key = ground.progress_key("acme", "balance").await;
         let before = ground.memory.progress(&[key]).await.unwrap();
-        let two = ground.another_process().daemon().config(quick()).view::<Balance>().start().await.unwrap();
+        let two =
+            ground.another_process().await.daemon().config(quick()).view::<Balance>().start().await.unwrap();
         two.caught_up(SOON).await.unwrap();
         assert_eq!(ground.memory.progress(&[key]).await.unwrap(), before);
         one.stop().await.unwrap();

@@ -3,7 +3,7 @@
 use bellwether_storage::DocumentKey;
 
 use crate::bank::{Account, Balance, Money, Sheet, Totals, bank, deposited};
-use crate::ground::{SOON, grounds};
+use crate::ground::{SOON, all_grounds, grounds};
 
 /// A page of 500 with a panic at 77, a refusal at 200 and an undecodable event at 300.
 fn page() -> Vec<Money> {
@@ -16,7 +16,7 @@ fn page() -> Vec<Money> {
 // T3
 #[tokio::test]
 async fn a_panic_and_a_refusal_become_dead_letters_and_the_rest_is_applied() {
-    for ground in grounds() {
+    for ground in all_grounds().await {
         ground.append("acme", "a-1", &page()).await;
         ground.append_garbage("acme", "a-1", "Deposited").await;
         ground.append("acme", "a-1", &[deposited(1)]).await;
@@ -93,7 +93,7 @@ async fn in_a_composite_the_event_is_skipped_in_the_failing_member_only() {
 // T3
 #[tokio::test]
 async fn a_page_of_nothing_but_poison_ends() {
-    for ground in grounds() {
+    for ground in all_grounds().await {
         ground.append("acme", "a-1", &vec![Money::Cursed; 200]).await;
         ground.append("acme", "a-1", &[deposited(1)]).await;
         let daemon = ground.daemon().view::<Balance>().start().await.unwrap();

@@ -12,13 +12,13 @@ const REFUSED: [&str; 10] =
 /// First words of the statements of a trigger's body.
 const IN_TRIGGERS: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"];
 
-/// Refuses what must not run inside a page's transaction.
+/// Refuses what must not run inside a page's transaction, and parameters that do not fit the number of values.
 ///
 /// # Errors
 ///
 /// `Rejected`, naming the word and the fix.
-pub(crate) fn check(text: &str) -> Result<()> {
-    let statements: Vec<Vec<&str>> = statements(text);
+pub(crate) fn check(text: &str, values: usize) -> Result<()> {
+    let Parts { statements, parameters } = parts(text);
     let Some(first) = statements.first() else {
         return Err(Error::rejected("the statement is empty").fix("write one SQL statement"));
     };
@@ -31,7 +31,29 @@ pub(crate) fn check(text: &str) -> Result<()> {
             Error::rejected("the text holds more than one statement").fix("pass one statement at a time")
         );
     }
-    Ok(())
+    check_parameters(&parameters, values)
+}
+
+/// SQLite would read a value that is missing as NULL, and pass over one too many.
+fn check_parameters(parameters: &[&str], values: usize) -> Result<()> {
+    let mut highest = 0;
+    for name in parameters {
+        let number = name.strip_prefix('$').and_then(|number| number.parse().ok()).unwrap_or(0);
+        if !(1..=values).contains(&number) {
+            return Err(Error::rejected(format!(
+                "there is no value for parameter {name}; the statement has {values}"
+            ))
+            .fix("number the parameters $1, $2 … and bind one value for each"));
+        }
+        highest = highest.max(number);
+    }
+    match highest == values {
+        true => Ok(()),
+        false => Err(Error::rejected(format!(
+            "the statement has {values} values, and its highest parameter is ${highest}"
+        ))
+        .fix("bind one value for each parameter")),
+    }
 }
 
 /// Whether the statements are one `CREATE TRIGGER … BEGIN …; …; END`.
@@ -51,16 +73,24 @@ fn is_trigger(statements: &[Vec<&str>]) -> bool {
         && body.iter().all(|statement| IN_TRIGGERS.iter().any(|word| is(statement[0], word)))
 }
 
-/// The first (at most three) words of each statement that is not blank. Knows comments, strings and quoted names, so that a
-/// semicolon inside one ends nothing.
-fn statements(text: &str) -> Vec<Vec<&str>> {
-    let mut statements = Vec::new();
+/// What matters of a text.
+#[derive(Default)]
+struct Parts<'a> {
+    /// The first (at most three) words of each statement that is not blank.
+    statements: Vec<Vec<&'a str>>,
+    /// Every parameter, as written.
+    parameters: Vec<&'a str>,
+}
+
+/// Takes a text apart. Knows comments, strings and quoted names, so that a semicolon inside one ends nothing.
+fn parts(text: &str) -> Parts<'_> {
+    let mut parts = Parts::default();
     let mut words: Vec<&str> = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let length = if c == ';' {
             if !words.is_empty() {
-                statements.push(std::mem::take(&mut words));
+                parts.statements.push(std::mem::take(&mut words));
             }
             1
         } else if c.is_whitespace() || c == '\u{feff}' {
@@ -73,20 +103,25 @@ fn statements(text: &str) -> Vec<Vec<&str>> {
             let length = match c {
                 '\'' | '"' | '`' => closed_by(rest, c),
                 '[' => closed_by(rest, ']'),
+                '?' | ':' | '@' => 1 + rest[1..].find(|c| !is_word(c)).unwrap_or(rest.len() - 1),
                 _ if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
                 _ => c.len_utf8(),
             };
+            let word = &rest[..length];
+            if matches!(c, '$' | '?' | ':' | '@') {
+                parts.parameters.push(word);
+            }
             if words.len() < 3 {
-                words.push(&rest[..length]);
+                words.push(word);
             }
             length
         };
         rest = &rest[length..];
     }
     if !words.is_empty() {
-        statements.push(words);
+        parts.statements.push(words);
     }
-    statements
+    parts
 }
 
 fn is_word(c: char) -> bool {
@@ -114,7 +149,7 @@ mod tests {
             "create temp trigger t after insert on a begin delete from b; end;",
             "INSERT INTO t SELECT CASE WHEN a THEN 1 END FROM b",
         ] {
-            check(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+            check(text, text.matches('$').count()).unwrap_or_else(|error| panic!("{text:?}: {error}"));
         }
     }
 
@@ -144,7 +179,33 @@ mod tests {
             " -- nothing\n;",
             "/*",
         ] {
-            assert!(check(text).is_err(), "{text:?} was let through");
+            assert!(check(text, 0).is_err(), "{text:?} was let through");
+        }
+    }
+
+    #[test]
+    fn parameters_and_values_fit() {
+        for (text, values) in [
+            ("SELECT 1", 0),
+            ("SELECT $1, '$9', \"$8\" -- $7", 1),
+            ("SELECT $2, $1, $2", 2),
+            ("SELECT a$b FROM t WHERE c = $1", 1),
+        ] {
+            check(text, values).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        }
+        for (text, values) in [
+            ("SELECT $1", 0),
+            ("SELECT $0", 1),
+            ("SELECT $1", 2),
+            ("SELECT 1", 1),
+            ("SELECT $x", 1),
+            ("SELECT ?", 1),
+            ("SELECT ?1", 1),
+            ("SELECT :a", 1),
+            ("SELECT @a", 1),
+            ("SELECT $99999999999999999999", 1),
+        ] {
+            assert!(check(text, values).is_err(), "{text:?} with {values} was let through");
         }
     }
 }

@@ -19,13 +19,13 @@ const ROWS_MAX: usize = 10_000;
 
 /// Runs a statement; the number of rows it changed.
 pub(crate) async fn execute(link: &mut Link, statement: &Statement) -> Result<u64> {
-    guard::check(statement.text)?;
+    guard::check(statement.text, statement.values.len())?;
     link.execute(bound(statement)).await.map_err(error::of_user_statement)
 }
 
 /// Runs a query.
 pub(crate) async fn query(link: &mut Link, statement: &Statement) -> Result<Vec<Row>> {
-    guard::check(statement.text)?;
+    guard::check(statement.text, statement.values.len())?;
     let rows = link.up_to(bound(statement), ROWS_MAX).await.map_err(error::of_user_statement)?;
     if rows.len() > ROWS_MAX {
         return Err(Error::rejected(format!("the query has more than {ROWS_MAX} rows"))

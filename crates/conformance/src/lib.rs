@@ -70,6 +70,8 @@ mod given;
 #[doc(hidden)]
 pub mod append;
 #[doc(hidden)]
+pub mod cancelled;
+#[doc(hidden)]
 pub mod clock;
 #[doc(hidden)]
 pub mod discovery;

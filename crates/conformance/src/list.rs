@@ -208,6 +208,12 @@ macro_rules! __with_cases {
                 a_disturbed_locked_append_is_answered_truly ["X2", "X4"]
                 a_disturbed_page_is_answered_truly ["X4"]
             }
+            cancelled {
+                an_append_dropped_midway_is_whole_or_nothing ["X4"]
+                a_locked_append_dropped_midway_is_whole_or_nothing ["X4"]
+                a_page_dropped_midway_is_whole_or_nothing ["X4"]
+                a_read_dropped_midway_leaves_the_next_one_right ["X4"]
+            }
             handle {
                 a_closed_handle_refuses_calls_and_another_goes_on ["X4"]
                 counters_rise_with_the_work ["T3"]

@@ -26,7 +26,7 @@ fn check_truth<T: std::fmt::Debug>(answered: &Result<T>, happened: bool, step: u
 }
 
 /// Head of the tenant once every disturbed transaction has ended.
-async fn settled_head(db: &Db, tenant: &TenantEntry) -> u64 {
+pub(crate) async fn settled_head(db: &Db, tenant: &TenantEntry) -> u64 {
     let patience = Patience::new();
     loop {
         match db.lock_head(tenant.number, PATIENCE).await {

@@ -3,8 +3,8 @@
 -- end of what can be read, which proves that the range is whole. The row after the last event that fits comes without content.
 -- No event when the tenant lies in another place than $2.
 -- Locks: none. One statement, so head and events are of one snapshot. The place is a parameter, so that a custom plan looks
--- at one partition only. Walks the key in order and stops at the row after the page: that is what `beyond < 1` and the LIMIT
--- are for. Bodies of other types and of rows that do not fit are never read.
+-- at one partition only. Walks the key in order and stops at the row after the page: by the LIMIT, or because a plain
+-- count(*) that must stay below 1 ends the walk (other forms of it do not). Bodies that do not come back are never read.
 -- $1 tenant, $2 place, $3 after, $4 look up to, $5 types or null, $6 events at most, $7 bytes at most
 WITH h AS MATERIALIZED (
     SELECT head, place
@@ -27,7 +27,7 @@ WITH h AS MATERIALIZED (
 ), cut AS (
     SELECT s.*,
            s.wanted AND s.bytes <= $7 AND s.rank <= $6 AS fits,
-           count(CASE WHEN s.bytes - s.size > $7 THEN 1 END) OVER so_far AS beyond
+           count(*) FILTER (WHERE s.bytes - s.size > $7) OVER so_far AS beyond
       FROM summed s
     WINDOW so_far AS (ORDER BY s.seq ROWS UNBOUNDED PRECEDING)
 ), page AS (

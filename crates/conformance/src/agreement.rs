@@ -4,6 +4,7 @@
 //! both stores, over the two processes' handles; every answer must be the same. A failing sequence is shrunk. The seed is printed;
 //! `BELLWETHER_EXAM_SEED` sets another.
 
+mod call;
 mod operation;
 mod side;
 

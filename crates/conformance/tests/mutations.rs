@@ -73,6 +73,7 @@ mutations! {
     another_owner_accepted: AcceptsAnotherOwner is seen by "a_stale_page_is_refused_and_nothing_stays";
     any_position_accepted: AcceptsAnyPosition is seen by "a_stale_page_is_refused_and_nothing_stays";
     progress_without_documents: CommitsProgressWithoutDocuments is seen by "a_page_commits_as_a_whole";
+    documents_before_their_progress: CommitsInTwoSteps is seen by "a_page_dropped_midway_is_whole_or_nothing";
     documents_of_a_page_rolled_back: CommitsOnRollBack is seen by "a_page_that_does_not_finish_leaves_nothing";
     a_dead_letter_dropped: DropsADeadLetter is seen by "a_page_commits_as_a_whole";
     a_number_reused: ReusesANumber is seen by "numbers_are_contiguous_under_sixteen_writers";

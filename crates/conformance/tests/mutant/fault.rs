@@ -26,6 +26,8 @@ faults! {
     AcceptsAnyPosition,
     /// The progress moves, the documents are gone.
     CommitsProgressWithoutDocuments,
+    /// Documents are committed first, the progress afterwards.
+    CommitsInTwoSteps,
     /// A page rolled back leaves its documents.
     CommitsOnRollBack,
     /// The last dead letter of a page is lost.

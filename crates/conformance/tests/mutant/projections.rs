@@ -50,7 +50,7 @@ impl Projections for Mutant {
             }
         }
         let below = self.below.begin(&start).await?;
-        Ok(Box::new(MutantUnit { below, from: start.from, fault: self.fault }))
+        Ok(Box::new(MutantUnit { below, start, fault: self.fault, memory: self.below.clone() }))
     }
 
     async fn load(&self, set: DocumentSet, keys: &[DocumentKey]) -> Result<Vec<Document>> {

@@ -1,9 +1,10 @@
 //! The unit of work of a store with a fault.
 
 use async_trait::async_trait;
+use bellwether_memory::Memory;
 use bellwether_storage::{
-    DeadLetter, Document, DocumentKey, DocumentWrite, ErrorKind, Result, Row, Sequence, Statement,
-    UnitOfWork, ViewNo,
+    DeadLetter, Document, DocumentKey, DocumentWrite, ErrorKind, PageStart, Projections, Result, Row,
+    Sequence, Statement, UnitOfWork, ViewNo,
 };
 
 use super::fault::Fault;
@@ -12,8 +13,9 @@ use super::log::unavailable;
 /// A unit of work with a fault.
 pub(crate) struct MutantUnit {
     pub(crate) below: Box<dyn UnitOfWork>,
-    pub(crate) from: Sequence,
+    pub(crate) start: PageStart,
     pub(crate) fault: Fault,
+    pub(crate) memory: Memory,
 }
 
 #[async_trait]
@@ -44,6 +46,11 @@ impl UnitOfWork for MutantUnit {
             (Fault::DropsADeadLetter, [kept @ .., _]) => kept,
             (_, all) => all,
         };
+        if self.fault == Fault::CommitsInTwoSteps {
+            self.below.finish(self.start.from, &[]).await?;
+            tokio::task::yield_now().await;
+            return self.memory.begin(&self.start).await?.finish(to, kept).await;
+        }
         match self.below.finish(to, kept).await {
             Err(error) if error.kind() == ErrorKind::Unknown && self.fault == Fault::TakesUnknownForDone => {
                 Ok(())
@@ -59,7 +66,7 @@ impl UnitOfWork for MutantUnit {
 
     async fn roll_back(self: Box<Self>) {
         if self.fault == Fault::CommitsOnRollBack {
-            drop(self.below.finish(self.from, &[]).await);
+            drop(self.below.finish(self.start.from, &[]).await);
         } else {
             self.below.roll_back().await;
         }

@@ -104,7 +104,9 @@ impl DaemonBuilder {
                 .await
                 .map_err(|source| DaemonError::Storage { database: database.name().to_owned(), source })?;
             if let Some(pages_max) = database.pages_max() {
-                permits.resize(no, u64::from(pages_max.min(self.config.pages_per_database)));
+                let configured = self.config.pages_per_database;
+                let pages = if configured == 0 { pages_max } else { pages_max.min(configured) };
+                permits.resize(no, pages.into());
             }
             let (desk, positioner) = positions(database.clone(), owner);
             let site = Arc::new(Site::new(no, database.clone(), posts, desk));

@@ -14,7 +14,7 @@ pub struct DaemonConfig {
     pub budget: BudgetConfig,
     /// What one agent may have in flight, and the size of a page.
     pub hopper: HopperConfig,
-    /// Pages in flight per database: bounds its connections. A database that stands fewer says so itself.
+    /// Pages in flight per database: bounds its connections. A database that stands fewer says so itself. Zero is unbounded.
     pub pages_per_database: u32,
     /// Bytes of a page's events: the most one page may ask for, unless a single event is larger.
     pub page_bytes_max: u64,
@@ -72,7 +72,6 @@ impl DaemonConfig {
     /// [`DaemonError::Config`] names the field and the fix.
     pub fn validate(&self) -> Result<(), DaemonError> {
         let positive = [
-            ("pages_per_database", self.pages_per_database.into()),
             ("hopper.page_events", self.hopper.page_events),
             ("hopper.rebuild_page_events", self.hopper.rebuild_page_events),
             ("page_bytes_max", self.page_bytes_max),

@@ -32,6 +32,11 @@ impl Daemon {
         Self { fleet }
     }
 
+    #[cfg(test)]
+    pub(crate) fn fleet(&self) -> Arc<Fleet> {
+        self.fleet.clone()
+    }
+
     /// What to tell of appends in this process, so that agents wake at once and without a statement.
     pub fn head_listener(&self) -> Arc<dyn HeadListener> {
         Arc::new(Ear(Arc::downgrade(&self.fleet)))

@@ -14,6 +14,8 @@ pub(crate) mod line;
 pub(crate) mod memory;
 pub(crate) mod permits;
 pub(crate) mod positions;
+mod room;
+mod route;
 pub(crate) mod sentinel;
 pub(crate) mod site;
 mod sql;

@@ -5,6 +5,15 @@
 
 use bellwether_storage::{ErrorKind, FenceClaim, FenceOutcome, Generation, Owner, Progress, Sequence};
 
+/// A position the fence gave, moved on by own commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Work goes on after this.
+    pub(crate) sequence: Sequence,
+    /// The generation to show.
+    pub(crate) generation: Generation,
+}
+
 /// Where the agent stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
@@ -15,9 +24,9 @@ enum Standing {
     /// Ours, if the row is still exactly this.
     Claim(Progress),
     /// Owned since the fence.
-    Holding { generation: Generation, sequence: Sequence },
+    Holding(Position),
     /// Somebody else owns it.
-    StandingBy(Progress),
+    Behind(Progress),
     /// Stopped for good.
     Failed,
 }
@@ -32,12 +41,7 @@ pub(crate) enum Step {
     /// Position through the fence.
     Fence(FenceClaim),
     /// Work on a page.
-    Page {
-        /// From after this.
-        from: Sequence,
-        /// The generation to show.
-        generation: Generation,
-    },
+    Page(Position),
     /// Watch the owner.
     StandBy(Progress),
     /// Nothing, ever.
@@ -81,9 +85,9 @@ impl Course {
             Standing::Seen(progress) | Standing::Claim(progress) => {
                 Step::Fence(FenceClaim::TakeOver { seen: Some(progress) })
             }
-            Standing::Holding { sequence, .. } if sequence >= head => Step::Sleep,
-            Standing::Holding { generation, sequence } => Step::Page { from: sequence, generation },
-            Standing::StandingBy(progress) => Step::StandBy(progress),
+            Standing::Holding(position) if position.sequence >= head => Step::Sleep,
+            Standing::Holding(position) => Step::Page(position),
+            Standing::Behind(progress) => Step::StandBy(progress),
         }
     }
 
@@ -91,10 +95,10 @@ impl Course {
     pub(crate) fn position(&self) -> Option<Sequence> {
         match self.standing {
             Standing::Lost | Standing::Failed => None,
-            Standing::Seen(progress) | Standing::Claim(progress) | Standing::StandingBy(progress) => {
+            Standing::Seen(progress) | Standing::Claim(progress) | Standing::Behind(progress) => {
                 Some(progress.sequence)
             }
-            Standing::Holding { sequence, .. } => Some(sequence),
+            Standing::Holding(position) => Some(position.sequence),
         }
     }
 
@@ -105,7 +109,7 @@ impl Course {
         self.standing = match found_row.owner {
             // Ours, though the answer was lost: the fence waits for a commit still on its way, and `seen` tells if it came.
             Some(owner) if owner == self.owner => Standing::Claim(found_row),
-            Some(_) if !self.fresh => Standing::StandingBy(found_row),
+            Some(_) if !self.fresh => Standing::Behind(found_row),
             // A row nobody wrote cannot be compared: take over whatever is there.
             None if found.is_none() => {
                 self.fresh = true;
@@ -120,9 +124,9 @@ impl Course {
         match outcome {
             FenceOutcome::Positioned(progress) => {
                 self.fresh = false;
-                self.standing =
-                    Standing::Holding { generation: progress.generation, sequence: progress.sequence };
-                Some(progress.sequence)
+                let Progress { sequence, generation, .. } = progress;
+                self.standing = Standing::Holding(Position { sequence, generation });
+                Some(sequence)
             }
             FenceOutcome::Refused(found) => {
                 self.fresh = false;
@@ -139,14 +143,14 @@ impl Course {
     /// A page committed up to here.
     pub(crate) fn committed(&mut self, to: Sequence) {
         self.failures = 0;
-        if let Standing::Holding { sequence, .. } = &mut self.standing {
-            *sequence = to;
+        if let Standing::Holding(position) = &mut self.standing {
+            position.sequence = to;
         }
     }
 
     /// The owner stood still: take over if the row is still this.
     pub(crate) fn take_over(&mut self, seen: Progress) {
-        if matches!(self.standing, Standing::StandingBy(_)) {
+        if matches!(self.standing, Standing::Behind(_)) {
             self.standing = Standing::Claim(seen);
         }
     }
@@ -283,8 +287,8 @@ mod tests {
                     (0, _) => { course.server_changed(); positioned = None; }
                     (1, _) => { course.failed(Some(ErrorKind::Unknown)); positioned = None; }
                     (2, _) => { course.failed(Some(ErrorKind::Unavailable)); }
-                    (3, Step::Page { from, .. }) => {
-                        let to = Sequence::new(from.get().max(number));
+                    (3, Step::Page(position)) => {
+                        let to = Sequence::new(position.sequence.get().max(number));
                         course.committed(to);
                         positioned = Some(to);
                     }
@@ -294,8 +298,8 @@ mod tests {
                     (_, Step::StandBy(_)) => course.take_over(found),
                     _ => {}
                 }
-                if let Step::Page { from, .. } = course.next(Sequence::new(20)) {
-                    prop_assert_eq!(Some(from), positioned);
+                if let Step::Page(position) = course.next(Sequence::new(20)) {
+                    prop_assert_eq!(Some(position.sequence), positioned);
                 }
             }
         }

@@ -86,7 +86,13 @@ impl<K: Kind> Working for Documents<K> {
             (K::apply(&mut held.document, key.as_str(), typed::<K>(input)), taken)
         })?;
         match change {
-            Change::Keep => return Ok(()),
+            Change::Keep => {
+                if !held.exists {
+                    // Nothing is stored, so whatever the code left behind is not there for the next event either.
+                    held.document = K::Document::default();
+                }
+                return Ok(());
+            }
             Change::Refuse(reason) => return Err(Refused { class: "apply", reason }),
             Change::Save => held.exists = true,
             Change::Delete => {

@@ -22,6 +22,9 @@ use crate::{AgentNo, AgentState, Pace};
 use super::fleet::Fleet;
 use super::site::{Site, TenantFacts};
 
+/// A page of 1,000 events, halved so often, is a single event.
+const HALVINGS_MAX: u32 = 10;
+
 /// Progress before the agent has looked.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -59,6 +62,8 @@ pub(crate) struct Mind {
     life: u64,
     /// The largest document of any of its members so far.
     pub(crate) document_bytes_max: u64,
+    /// How often the next page's events are halved, because pages exceeded their deadline.
+    pub(crate) halvings: u32,
     /// Waits so far, for the jitter.
     waits: u64,
 }
@@ -147,6 +152,7 @@ impl Agent {
             estimate: Estimate::new(),
             life: self.site.life(),
             document_bytes_max: 0,
+            halvings: 0,
             waits: 0,
         };
         loop {
@@ -195,14 +201,13 @@ impl Agent {
                 }
                 Step::Look => self.look(fleet, mind).await,
                 Step::Fence(claim) => self.fence(fleet, mind, claim).await,
-                Step::Page { from, generation } => {
-                    let pace = match self.facts.head().get() - from.get()
-                        > fleet.config.hopper.rebuild_page_events
-                    {
+                Step::Page(position) => {
+                    let behind = self.facts.head().get().saturating_sub(position.sequence.get());
+                    let pace = match behind > fleet.config.hopper.rebuild_page_events {
                         true => Pace::Rebuilding,
                         false => Pace::Following,
                     };
-                    self.page(fleet, mind, from, generation, pace).await
+                    self.page(fleet, mind, position, pace).await
                 }
             };
             if let Err(failure) = result {
@@ -235,7 +240,11 @@ impl Agent {
     async fn failed(&self, fleet: &Fleet, mind: &mut Mind, failure: Failure) {
         let (kind, reason) = match &failure {
             Failure::Stopping => return,
-            Failure::Overdue(reason) => (None, reason.clone()),
+            Failure::Storage(_) if fleet.stop.is_cancelled() => return,
+            Failure::Overdue(reason) => {
+                mind.halvings = (mind.halvings + 1).min(HALVINGS_MAX);
+                (None, reason.clone())
+            }
             Failure::Storage(error) => (Some(error.kind()), error.to_string()),
         };
         fleet.tally.retries.add(1);
@@ -278,5 +287,43 @@ pub(crate) enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Storage(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bellwether_memory::Memory;
+    use bellwether_storage::{Database, DatabaseNo, Owner, TenantId, TenantNo};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::Daemon;
+    use crate::perform::positions::positions;
+
+    // T3
+    #[tokio::test]
+    async fn an_idle_agent_is_a_few_hundred_bytes_and_one_in_line_not_many_more() {
+        let database: Arc<dyn Database> = Arc::new(Memory::new());
+        let fleet = Daemon::over(vec![database.clone()]).start().await.unwrap().fleet();
+        let owner = Owner(Uuid::nil());
+        let site =
+            Arc::new(Site::new(DatabaseNo(0), database.clone(), Vec::new(), positions(database, owner).0));
+        let facts = Arc::new(TenantFacts::new(TenantId::new("acme").unwrap(), TenantNo(1)));
+        let agent = Arc::new(Agent::new(AgentNo(1), 0, facts, site));
+        let mut mind = Mind {
+            course: Course::new(owner),
+            estimate: Estimate::new(),
+            life: 0,
+            document_bytes_max: 0,
+            halvings: 0,
+            waits: 0,
+        };
+        let idle = size_of_val(&agent.clone().run(fleet.clone()));
+        let in_line = size_of_val(&agent.work(&fleet, &mut mind));
+        assert!(idle + size_of::<Agent>() <= 1_024, "{idle} + {} bytes", size_of::<Agent>());
+        assert!(in_line <= 2_048, "{in_line} bytes");
+        println!("{idle} + {} idle, {in_line} more in line", size_of::<Agent>());
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use bellwether_storage::{Generation, Page, PageQuery, Sequence, StoredEvent};
+use bellwether_storage::{Page, PageQuery, Sequence, StoredEvent};
 use bytes::Bytes;
 
 use crate::decide::bisect::{Bisect, Part};
+use crate::decide::course::Position;
 use crate::decide::sizing::{Chunk, page_bytes, reservation};
 use crate::member::{Decoded, Refused};
 use crate::projection::Projection;
@@ -13,6 +14,7 @@ use crate::{Ask, Hopper, Lease, Pace};
 
 use super::agent::{Agent, Doing, Failure, Mind};
 use super::fleet::Fleet;
+use super::room::Room;
 use super::work::{Passed, Skips, Trouble, Work};
 
 /// Events refused by the user's code in one turn, after which the page is cut: each costs a pass over what came before.
@@ -30,13 +32,12 @@ pub(crate) struct Loaded {
 }
 
 impl Agent {
-    /// Works on one page after `from`.
+    /// Works on one page after the position.
     pub(crate) async fn page(
         self: &Arc<Self>,
         fleet: &Arc<Fleet>,
         mind: &mut Mind,
-        from: Sequence,
-        generation: Generation,
+        position: Position,
         pace: Pace,
     ) -> Result<(), Failure> {
         let stopped = async {
@@ -56,8 +57,9 @@ impl Agent {
             stopping = &mut stopped => return Err(stopping),
             permit = fleet.permits.acquire(database, self.number) => permit,
         };
-        let behind = self.facts.head().get().saturating_sub(from.get()).max(1);
-        let events_max = Hopper::new(fleet.config.hopper).next_page(pace).unwrap_or(1).min(behind);
+        let behind = self.facts.head().get().saturating_sub(position.sequence.get()).max(1);
+        let page_events = Hopper::new(fleet.config.hopper).next_page(pace).unwrap_or(1);
+        let events_max = (page_events >> mind.halvings).clamp(1, behind);
         let mut ask = Asked {
             events: events_max,
             bytes: mind.estimate.page_bytes(events_max, fleet.config.page_bytes_max),
@@ -71,7 +73,8 @@ impl Agent {
                 lease = fleet.budget.reserve(self.ask(fleet, ask)) => lease,
             };
             self.set(Doing::Working);
-            let work = self.work_page(fleet, mind, &lease, ask, from, generation);
+            // Boxed, so that agents in line do not carry the room of a page.
+            let work = Box::pin(self.work_page(fleet, mind, &lease, ask, position));
             match lease.within_deadline(work).await {
                 Err(overdue) => return Err(Failure::Overdue(overdue.to_string())),
                 Ok(Err(failure)) => return Err(failure),
@@ -100,15 +103,14 @@ impl Agent {
         mind: &mut Mind,
         lease: &Lease,
         asked: Asked,
-        from: Sequence,
-        generation: Generation,
+        position: Position,
     ) -> Result<Option<u64>, Failure> {
         let chunk_bytes = fleet.chunk_bytes();
         let (events_granted, bytes_granted) = lease.granted();
         let projection = &fleet.projections[self.projection];
         let query = PageQuery {
             tenant: self.facts.number,
-            after: from,
+            after: position.sequence,
             up_to: None,
             types: Some(&projection.types),
             events_max: u32::try_from(events_granted.max(1)).unwrap_or(u32::MAX),
@@ -127,14 +129,14 @@ impl Agent {
         if let Some((_, bytes)) = page.too_large {
             return Ok(Some(bytes));
         }
-        if page.through <= from {
+        if page.through <= position.sequence {
             let problem = format!("the head is {} here, but {} was announced", page.head, self.facts.head());
             return Err(bellwether_storage::Error::unavailable(problem).into());
         }
         let loaded = load(projection, self, page);
         lease.trim(loaded.events.len() as u64, reservation(loaded.bytes, chunk_bytes));
         mind.estimate.held(loaded.events.len() as u64, loaded.bytes);
-        self.passes(fleet, mind, lease, &loaded, from, generation).await.map(|()| None)
+        self.passes(fleet, mind, lease, &loaded, position).await.map(|()| None)
     }
 
     /// Works through the page in as many passes, each with a commit of its own, as its output and its poison demand.
@@ -144,24 +146,24 @@ impl Agent {
         mind: &mut Mind,
         lease: &Lease,
         loaded: &Loaded,
-        mut sequence: Sequence,
-        generation: Generation,
+        mut position: Position,
     ) -> Result<(), Failure> {
-        let mut chunk = Chunk::of(fleet.chunk_bytes());
+        let chunk = Chunk::of(fleet.chunk_bytes());
+        let mut room = Room { chunk, document_bytes_max: mind.document_bytes_max };
         let (mut at, mut bisect, mut skips) = (0, Bisect::default(), Skips::new());
         let mut until = loaded.events.len();
         loop {
             let take = bisect.take(until - at);
-            let mut work = Work::new(fleet, self, lease, loaded, &skips, chunk, mind.document_bytes_max);
-            let passed = work.pass(sequence, generation, at..at + take).await;
-            chunk = work.chunk();
-            mind.document_bytes_max = work.document_bytes_max();
+            let mut work = Work::new(fleet, self, lease, loaded, &skips, room);
+            let passed = work.pass(position, at..at + take).await;
+            room = work.room;
+            mind.document_bytes_max = room.document_bytes_max;
             drop(work);
             match passed {
                 Ok(passed) => {
                     self.committed(fleet, mind, &passed, at);
                     bisect.passed(passed.next - at);
-                    (sequence, at) = (passed.to, passed.next);
+                    (position.sequence, at) = (passed.to, passed.next);
                     if at >= until || fleet.stop.is_cancelled() {
                         return Ok(());
                     }
@@ -191,6 +193,7 @@ impl Agent {
 
     fn committed(&self, fleet: &Fleet, mind: &mut Mind, passed: &Passed, at: usize) {
         mind.course.committed(passed.to);
+        mind.halvings = mind.halvings.saturating_sub(1);
         self.saw(passed.to);
         let tally = &fleet.tally;
         tally.pages.add(1);

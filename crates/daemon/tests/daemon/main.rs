@@ -4,10 +4,12 @@ mod bank;
 mod ground;
 
 mod budget;
+mod databases;
 mod faults;
 mod follows;
 mod kit;
 mod owners;
 mod poison;
+mod real_bytes;
 mod registering;
 mod sql;

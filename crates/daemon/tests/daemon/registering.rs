@@ -15,7 +15,7 @@ fn ground() -> Ground {
 }
 
 fn check(refused: Result<bellwether_daemon::Daemon, DaemonError>, parts: &[&str]) {
-    let refused = refused.err().expect("refused").to_string();
+    let refused = refused.expect_err("refused").to_string();
     for part in parts {
         assert!(refused.contains(part), "{refused}");
     }

@@ -9,14 +9,14 @@ use tokio::net::{TcpListener, TcpStream};
 /// Where the wire breaks: at exchange `step / 2` from now, before the request is passed on (even) or with its answer in hand
 /// (odd).
 #[derive(Default)]
-pub struct Fuse {
+pub(crate) struct Fuse {
     armed: Mutex<Option<u32>>,
     exchanges: AtomicU32,
 }
 
 impl Fuse {
     /// Arms it.
-    pub fn arm(&self, step: u32) {
+    pub(crate) fn arm(&self, step: u32) {
         let mut armed = self.armed.lock().expect("a fuse");
         assert_eq!(*armed, None, "the call had fewer exchanges than it was armed for");
         *armed = Some(step);
@@ -35,7 +35,7 @@ impl Fuse {
 }
 
 /// Listens on a free port and connects what arrives with the server. Ends with the runtime.
-pub async fn start(server_port: u16, fuse: Arc<Fuse>) -> u16 {
+pub(crate) async fn start(server_port: u16, fuse: Arc<Fuse>) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     tokio::spawn(async move {

@@ -10,18 +10,40 @@ mod recorded;
 mod aggregate;
 mod given;
 
+mod config;
+mod error;
+mod expected;
+mod limits;
+
+mod append;
+mod store;
+mod stream;
+mod tenant;
+
+mod draft;
 mod heads;
+
+mod decide;
+mod perform;
 
 #[cfg(test)]
 mod examples;
 
 pub use aggregate::{Aggregate, Decide, Plain};
+pub use append::{Appended, StreamAppend};
 pub use bellwether_macros::Event;
 pub use codec::{CodecError, decode, encode, encode_within};
+pub use config::StoreConfig;
+pub use error::{AppendError, ExecuteError};
 pub use event::Event;
+pub use expected::Expected;
 pub use given::{Given, When, given};
 pub use heads::HeadListener;
+pub use limits::{APPEND_BYTES_MAX, READ_BYTES_MAX, READ_EVENTS_MAX};
 pub use recorded::{Headers, Recorded};
+pub use store::Store;
+pub use stream::{Executed, Stream};
+pub use tenant::Tenant;
 
 /// What `#[derive(Event)]` expands to needs these; not part of the API.
 #[doc(hidden)]

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_storage::{EventId, Sequence, StreamId, TenantId, Timestamp, Version};
+use bellwether_storage::{
+    Encoding, EventId, Result, Sequence, StoredEvent, StreamId, TenantId, Timestamp, Version,
+};
+
+use crate::error::from_codec;
+use crate::{Event, decode};
 
 /// What travels beside an event: correlation, causation, user.
 pub type Headers = BTreeMap<String, String>;
@@ -26,4 +31,29 @@ pub struct Recorded<E> {
     pub headers: Headers,
     /// The event itself.
     pub event: E,
+}
+
+impl<E: Event> Recorded<E> {
+    /// Decodes a stored event of a tenant.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when body or headers cannot be decoded, `Unsupported` when `E` does not know the type.
+    pub fn from_stored(tenant: &TenantId, stored: StoredEvent) -> Result<Self> {
+        let headers = match stored.headers.is_empty() {
+            true => Headers::new(),
+            false => decode("headers", Encoding::MessagePack, &stored.headers).map_err(from_codec)?,
+        };
+        Ok(Self {
+            event: E::decode(stored.event_type.as_str(), stored.encoding, &stored.body)
+                .map_err(from_codec)?,
+            tenant: tenant.clone(),
+            stream: stored.stream,
+            sequence: stored.sequence,
+            version: stored.version,
+            id: stored.id,
+            at: stored.at,
+            headers,
+        })
+    }
 }

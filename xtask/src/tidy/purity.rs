@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use super::{
     Finding,
-    source::{code_only, line_of, split_tests, words},
+    source::{code_only, is_name, line_of, split_tests, words},
 };
 use crate::workspace::TextFile;
 
 /// Names that bring in what a decision must not have, each with the reason.
-const FORBIDDEN: [(&str, &str); 22] = [
+const FORBIDDEN: [(&str, &str); 20] = [
     ("async", "decisions are synchronous; wait in perform/"),
     ("await", "decisions are synchronous; wait in perform/"),
     ("tokio", "decisions know no runtime"),
@@ -27,14 +27,29 @@ const FORBIDDEN: [(&str, &str); 22] = [
     ("now_v7", "ids are passed in"),
     ("new_v4", "ids are passed in"),
     ("RandomState", "the order of hashes differs from run to run"),
-    ("HashMap", "the order of hashes differs from run to run; use a BTreeMap or a Vec"),
-    ("HashSet", "the order of hashes differs from run to run; use a BTreeSet or a Vec"),
     ("DashMap", "the order of hashes differs from run to run; use a BTreeMap or a Vec"),
     ("Mutex", "decisions share nothing; lock in perform/"),
     ("RwLock", "decisions share nothing; lock in perform/"),
     ("AtomicU64", "decisions share nothing; count in perform/"),
     ("AtomicBool", "decisions share nothing; count in perform/"),
     ("thread_local", "decisions share nothing"),
+];
+
+/// Collections in hash order. Looking something up in one is fine, walking through it is not.
+const HASHED: [&str; 2] = ["HashMap", "HashSet"];
+
+/// What walks through a collection.
+const WALKS: [&str; 10] = [
+    "iter",
+    "iter_mut",
+    "into_iter",
+    "keys",
+    "into_keys",
+    "values",
+    "values_mut",
+    "into_values",
+    "drain",
+    "retain",
 ];
 
 /// Modules of the standard library that are I/O.
@@ -44,7 +59,76 @@ pub(super) fn check(files: &[TextFile]) -> Vec<Finding> {
     let decisions: Vec<&TextFile> =
         files.iter().filter(|file| file.is("rs") && is_decision(&file.path)).collect();
     let only_tests: BTreeSet<String> = decisions.iter().flat_map(|file| test_modules(file)).collect();
-    decisions.into_iter().filter(|file| !only_tests.contains(&file.path)).flat_map(check_file).collect()
+    let checked: Vec<&TextFile> =
+        decisions.into_iter().filter(|file| !only_tests.contains(&file.path)).collect();
+    // A field is declared in one file and used in another of the same crate.
+    let hashed: Vec<Hashed> = checked.iter().flat_map(|file| hashed_names(file)).collect();
+    checked.into_iter().flat_map(|file| [check_file(file), check_order(file, &hashed)].concat()).collect()
+}
+
+/// The first two folders of a path: `crates/events`.
+fn crate_of(path: &str) -> String {
+    path.split('/').take(2).collect::<Vec<_>>().join("/")
+}
+
+/// A field or variable that is a collection in hash order, with the file that declares it.
+struct Hashed {
+    path: String,
+    name: String,
+}
+
+impl Hashed {
+    /// Whether `name` in a file means this one. Elsewhere in the crate only a field can, and a field follows a dot.
+    fn is_meant(&self, path: &str, before: &str, name: &str) -> bool {
+        let here = self.path == path;
+        let as_field = crate_of(&self.path) == crate_of(path) && before.ends_with('.');
+        self.name == name && (here || as_field)
+    }
+}
+
+/// The fields and variables of a file that are collections in hash order: `name: HashMap<…`,
+/// `name = HashMap::new()`, with or without a path before it.
+fn hashed_names(file: &TextFile) -> Vec<Hashed> {
+    let (code, _) = split_tests(&code_only(&file.text));
+    let names = words(&code).filter(|(_, word)| HASHED.contains(word)).filter_map(|(at, _)| {
+        // Back over a path such as `std::collections::`, then over the colon or the equals sign.
+        let mut declared = &code[..at];
+        while let Some(parent) = declared.strip_suffix("::") {
+            declared = parent.trim_end_matches(is_name);
+        }
+        let declared = declared.trim_end().trim_end_matches('&').trim_end();
+        let declared = declared.strip_suffix([':', '='])?.trim_end();
+        let begin = declared.trim_end_matches(is_name).len();
+        let name = &declared[begin..];
+        (!name.is_empty()).then(|| Hashed { path: file.path.clone(), name: name.to_owned() })
+    });
+    names.collect()
+}
+
+/// Walks through a collection in hash order, unless what comes of it is sorted in the next line.
+fn check_order(file: &TextFile, hashed: &[Hashed]) -> Vec<Finding> {
+    let (code, _) = split_tests(&code_only(&file.text));
+    let is_meant =
+        |at: usize, word: &str| hashed.iter().any(|one| one.is_meant(&file.path, &code[..at], word));
+    let mut findings = Vec::new();
+    for (at, word) in words(&code).filter(|(at, word)| is_meant(*at, word)) {
+        let rest = &code[at + word.len()..];
+        let called = rest.trim_start().strip_prefix('.').and_then(|call| words(call).next());
+        let walked = called.is_some_and(|(begin, method)| begin == 0 && WALKS.contains(&method));
+        let line_begin = code[..at].rfind('\n').map_or(0, |end| end + 1);
+        let before = &code[line_begin..at];
+        let looped = before.trim_start().starts_with("for ")
+            && before.contains(" in ")
+            && rest.trim_start().starts_with('{');
+        let sorted = rest.lines().take(3).any(|line| line.contains(".sort"));
+        if (walked || looped) && !sorted {
+            let message = format!(
+                "walks through `{word}` in hash order, which differs from run to run; sort, or use a BTreeMap"
+            );
+            findings.push(Finding::new(file, line_of(&code, at), message));
+        }
+    }
+    findings
 }
 
 fn is_decision(path: &str) -> bool {
@@ -132,9 +216,21 @@ mod tests {
         assert_eq!(lines("use tokio::time::Instant;\n"), [1]);
         assert_eq!(lines("fn f() {\n    let now = std::time::Instant::now();\n}\n"), [2]);
         assert_eq!(lines("use std::{collections::BTreeMap, fs};\n"), [1]);
-        assert_eq!(lines("use std::{\n    collections::{BTreeMap, HashMap},\n};\n"), [2]);
         assert_eq!(lines("async fn f() {}\n"), [1]);
         assert_eq!(lines("fn f() { std::env::var(\"X\"); }\n"), [1]);
+    }
+
+    #[test]
+    fn walking_in_hash_order_is_found_and_looking_up_is_not() {
+        let held = "struct S { lanes: std::collections::HashMap<u8, u8> }\n";
+        let found = |rest: &str| lines(&format!("{held}{rest}"));
+        assert_eq!(found("fn f(s: &S) { s.lanes.get(&1); }\n"), Vec::<usize>::new());
+        assert_eq!(found("fn f(s: &S) { s.lanes.values().sum() }\n"), [2]);
+        assert_eq!(found("fn f(s: &S) {\n    for lane in &s.lanes {\n    }\n}\n"), [3]);
+        assert_eq!(lines("let set = HashSet::new();\nset\n    .drain();\n"), [2]);
+        let sorted =
+            "fn f(s: &S) {\n    let mut all: Vec<_> = s.lanes.keys().collect();\n    all.sort();\n}\n";
+        assert_eq!(found(sorted), Vec::<usize>::new());
     }
 
     #[test]

@@ -1,0 +1,177 @@
+//! Every stored document against the plain fold, in both directions.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use bellwether::daemon::Readable;
+use bellwether::prelude::*;
+use bellwether::storage::Statement;
+use serde::Serialize;
+
+use crate::Failure;
+use crate::args::StoreKind;
+use crate::claim::is_claim;
+use crate::fold::{Expectation, Tenant as Expected};
+use crate::history::{AuthorActivity, Day, FileHeat, FileStats, TOTALS_KEY, TenantTotals};
+use crate::progress::Progress;
+use crate::tenant::tenant_id;
+
+/// Documents read at once.
+const LIST_PAGE: u32 = 500;
+/// Differences that are kept to be shown.
+const DIFFERENCES_SHOWN: usize = 10;
+
+/// What the stored documents say.
+#[derive(Default)]
+pub(crate) struct Findings {
+    /// By display name.
+    pub(crate) tenants: BTreeMap<String, Figures>,
+    pub(crate) documents: u64,
+    pub(crate) differences: Vec<String>,
+    pub(crate) differences_total: u64,
+}
+
+/// One tenant's line of the report, from stored documents.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Figures {
+    pub(crate) events: u64,
+    pub(crate) head: u64,
+    pub(crate) files: u64,
+    pub(crate) authors: u64,
+    pub(crate) added: u64,
+    pub(crate) removed: u64,
+}
+
+impl Findings {
+    fn differ(&mut self, difference: impl FnOnce() -> String) {
+        self.differences_total += 1;
+        if self.differences.len() < DIFFERENCES_SHOWN {
+            self.differences.push(difference());
+        }
+    }
+
+    /// Compares what is stored with what is right, key by key.
+    fn compare<V: PartialEq + Debug>(
+        &mut self,
+        place: &str,
+        stored: BTreeMap<String, V>,
+        mut right: BTreeMap<String, V>,
+    ) {
+        self.documents += stored.len() as u64;
+        for (key, found) in stored {
+            match right.remove(&key) {
+                Some(expected) if expected == found => {}
+                Some(expected) => {
+                    self.differ(|| format!("{place} {key:?}: expected {expected:?}, found {found:?}"))
+                }
+                None => self.differ(|| format!("{place} {key:?}: expected nothing, found {found:?}")),
+            }
+        }
+        for (key, expected) in right {
+            self.differ(|| format!("{place} {key:?}: expected {expected:?}, found nothing"));
+        }
+    }
+}
+
+/// Reads everything back and compares it.
+pub(crate) async fn verify(
+    store: &Store,
+    kind: StoreKind,
+    expectation: &Expectation,
+    progress: &Progress,
+) -> Result<Findings, Failure> {
+    let mut findings = Findings::default();
+    let ids: BTreeMap<TenantId, &String> =
+        expectation.tenants.keys().map(|name| (tenant_id(name), name)).collect();
+    for id in store.tenants().await? {
+        if !ids.contains_key(&id) && !is_claim(&id) {
+            findings.differ(|| format!("tenant {id}: expected no such tenant"));
+        }
+    }
+    for (id, name) in ids {
+        let figures =
+            verify_tenant(store, kind, &id, name, &expectation.tenants[name], &mut findings).await?;
+        findings.tenants.insert(name.clone(), figures);
+        progress.at(findings.documents, || "documents".into());
+    }
+    Ok(findings)
+}
+
+async fn verify_tenant(
+    store: &Store,
+    kind: StoreKind,
+    id: &TenantId,
+    name: &str,
+    expected: &Expected,
+    findings: &mut Findings,
+) -> Result<Figures, Failure> {
+    let tenant = store.tenant(id)?;
+    let head = tenant.head().await?.get();
+    if head != expected.events {
+        findings.differ(|| format!("tenant {name:?}: expected {} events, found {head}", expected.events));
+    }
+
+    let files = documents::<FileStats, _>(&tenant).await?;
+    let heat = documents::<FileHeat, _>(&tenant).await?;
+    let authors = documents::<AuthorActivity, _>(&tenant).await?;
+    let totals = documents::<TenantTotals, _>(&tenant).await?;
+    let days = match kind {
+        StoreKind::Memory => documents::<Day, _>(&tenant).await?,
+        StoreKind::Sqlite | StoreKind::Postgres => calendar(store, id).await?,
+    };
+    let total = totals.get(TOTALS_KEY).cloned().unwrap_or_default();
+    let figures = Figures {
+        events: total.events,
+        head,
+        files: files.len() as u64,
+        authors: authors.len() as u64,
+        added: files.values().map(|file| file.added).sum(),
+        removed: files.values().map(|file| file.removed).sum(),
+    };
+
+    let place = |view: &str| format!("tenant {name:?} ({id}), {view}");
+    let right_heat = expected.files.iter().map(|(path, file)| (path.clone(), Expected::heat(file))).collect();
+    let right_totals = BTreeMap::from([(TOTALS_KEY.to_owned(), expected.totals())]);
+    findings.compare(&place("file-stats"), files, expected.files.clone());
+    findings.compare(&place("file-heat"), heat, right_heat);
+    findings.compare(&place("author-activity"), authors, expected.authors.clone());
+    findings.compare(&place("tenant-totals"), totals, right_totals);
+    findings.compare(&place("calendar"), days, expected.days.clone());
+    Ok(figures)
+}
+
+/// All documents of a view of a tenant.
+async fn documents<V: Readable<K>, K>(tenant: &Tenant) -> Result<BTreeMap<String, V>, Failure> {
+    let mut all = BTreeMap::new();
+    let mut after: Option<String> = None;
+    loop {
+        let page = tenant.list::<V, K>(after.as_deref(), LIST_PAGE).await?;
+        let Some((last, _)) = page.last() else { return Ok(all) };
+        after = Some(last.to_string());
+        all.extend(page.into_iter().map(|(key, document)| (key.to_string(), document)));
+    }
+}
+
+/// All rows of the calendar of a tenant.
+async fn calendar(store: &Store, id: &TenantId) -> Result<BTreeMap<String, Day>, Failure> {
+    let location = store.directory().locate(id).await?;
+    let database = &store.databases()[location.database.0 as usize];
+    let mut all = BTreeMap::new();
+    let mut after = String::new();
+    loop {
+        let statement = Statement::new(
+            "SELECT day, changes, added, removed FROM demo_calendar WHERE tenant = $1 AND day > $2 ORDER BY day LIMIT 1000",
+        );
+        let rows = database.query(&statement.bind(id.as_str()).bind(after.as_str())).await?;
+        if rows.is_empty() {
+            return Ok(all);
+        }
+        for row in &rows {
+            // A negative number is no count: it must differ from whatever is right.
+            let number =
+                |column: usize| Ok::<u64, Failure>(u64::try_from(row.int(column)?).unwrap_or(u64::MAX));
+            after = row.text(0)?.to_owned();
+            all.insert(after.clone(), Day { changes: number(1)?, added: number(2)?, removed: number(3)? });
+        }
+    }
+}

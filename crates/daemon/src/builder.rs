@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use bellwether_events::Store;
 use bellwether_storage::{Database, DatabaseNo, Error, Owner};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -27,14 +28,16 @@ use crate::{
 #[must_use = "a builder does nothing until it is started"]
 pub struct DaemonBuilder {
     databases: Vec<Arc<dyn Database>>,
+    /// Whose appends wake agents at once.
+    store: Option<Store>,
     projections: Vec<Result<Projection, DaemonError>>,
     config: DaemonConfig,
     budget: Option<Arc<Budget>>,
 }
 
 impl DaemonBuilder {
-    pub(crate) fn new(databases: Vec<Arc<dyn Database>>) -> Self {
-        Self { databases, projections: Vec::new(), config: DaemonConfig::default(), budget: None }
+    pub(crate) fn new(databases: Vec<Arc<dyn Database>>, store: Option<Store>) -> Self {
+        Self { databases, store, projections: Vec::new(), config: DaemonConfig::default(), budget: None }
     }
 
     /// Registers a view: a document per stream.
@@ -137,7 +140,11 @@ impl DaemonBuilder {
             agents: AtomicU64::new(0),
         });
         spawn(&fleet, positioners, systems);
-        Ok(Daemon::new(fleet))
+        let daemon = Daemon::new(fleet);
+        if let Some(store) = self.store {
+            store.on_head_moved(daemon.head_listener());
+        }
+        Ok(daemon)
     }
 }
 

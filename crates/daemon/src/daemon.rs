@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_events::HeadListener;
+use bellwether_events::{HeadListener, Store};
 use bellwether_storage::{Database, Error, Sequence};
 use tokio::time::{Instant, timeout_at};
 
@@ -22,10 +22,15 @@ pub struct Daemon {
 }
 
 impl Daemon {
+    /// A daemon over the tenants of this store, woken at once by its appends.
+    pub fn builder(store: Store) -> DaemonBuilder {
+        DaemonBuilder::new(store.databases().to_vec(), Some(store))
+    }
+
     /// A daemon over these databases, in the order of the directory, that hears of new events from discovery alone. Who has a
     /// store at hand takes [`builder`](Daemon::builder), which also hears of appends in this process at once.
     pub fn over(databases: Vec<Arc<dyn Database>>) -> DaemonBuilder {
-        DaemonBuilder::new(databases)
+        DaemonBuilder::new(databases, None)
     }
 
     pub(crate) fn new(fleet: Arc<Fleet>) -> Self {

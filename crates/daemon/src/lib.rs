@@ -11,6 +11,7 @@ mod stage_view;
 mod view;
 
 mod project;
+mod reading;
 
 mod config;
 mod error;
@@ -35,6 +36,7 @@ pub use keys::Keys;
 pub use multi_view::MultiView;
 pub use project::{Foldable, Project, Projected, project};
 pub use readable::{AsMultiView, AsStageView, AsView, Readable};
+pub use reading::ReadViews;
 pub use sql_projection::{Page, SqlProjection, Tx};
 pub use stage_view::{Changed, StageView};
 pub use status::{AgentState, AgentStatus, DaemonCounters, DaemonStatus};

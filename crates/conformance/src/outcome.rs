@@ -30,12 +30,26 @@ pub(crate) async fn settled_head(db: &Db, tenant: &TenantEntry) -> u64 {
     let patience = Patience::new();
     loop {
         match db.lock_head(tenant.number, PATIENCE).await {
-            Ok(lock) => return lock.state().head.get(),
+            Ok(lock) => {
+                let head = lock.state().head.get();
+                drop(lock);
+                let_go(db, tenant).await;
+                return head;
+            }
             Err(error) if error.kind() == ErrorKind::Unavailable => {
                 patience.pause("the head to settle").await
             }
             Err(error) => panic!("locking a head failed: {error:?}"),
         }
+    }
+}
+
+/// Waits until a lock that was dropped has gone: while it is on its way out, an append is busy and proves nothing.
+async fn let_go(db: &Db, tenant: &TenantEntry) {
+    let patience = Patience::new();
+    let impossible = u64::MAX >> 2;
+    while let Ok(AppendOutcome::Busy) = outcome(db, tenant, impossible, vec![event("let-go", 1)]).await {
+        patience.pause("a dropped lock to be gone").await;
     }
 }
 

@@ -13,3 +13,4 @@ mod poison;
 mod real_bytes;
 mod registering;
 mod sql;
+mod store;

@@ -86,6 +86,51 @@ impl Chunk {
     }
 }
 
+/// What to do after an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// There is room.
+    GoOn,
+    /// Commit what is done so far, and go on with another transaction.
+    Cut,
+    /// Write the documents in work inside the page's transaction.
+    Write,
+}
+
+/// How the documents in work stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Standing {
+    /// Bytes of the documents in work.
+    pub(crate) bytes: u64,
+    /// What the next event will add, as far as one can tell.
+    pub(crate) next_bytes: u64,
+    /// Whether an event has just ended: only there may a page be cut.
+    pub(crate) ends_event: bool,
+    /// Whether a page's open transaction keeps others waiting, so that it is cut rather than kept open.
+    pub(crate) cuts: bool,
+    /// Whether the transaction is open.
+    pub(crate) open: bool,
+}
+
+impl Chunk {
+    /// What to do now.
+    ///
+    /// Where transactions may stay open the documents are written as soon as they fill the chunk. Where they may not the page
+    /// is cut between events; only an event that by itself goes beyond the chunk is written in parts, and its transaction
+    /// ends with it.
+    pub(crate) fn fill(&self, now: Standing) -> Fill {
+        let filled = now.bytes > self.soft;
+        match (now.cuts, now.ends_event) {
+            (false, _) if filled => Fill::Write,
+            (true, true) if filled || now.open || now.bytes.saturating_add(now.next_bytes) > self.hard => {
+                Fill::Cut
+            }
+            (true, false) if now.bytes > self.hard => Fill::Write,
+            _ => Fill::GoOn,
+        }
+    }
+}
+
 /// What a page reserves: its events as loaded and as decoded, and a chunk.
 pub(crate) fn reservation(page_bytes: u64, chunk_bytes: u64) -> u64 {
     page_bytes.saturating_mul(2).saturating_add(chunk_bytes)
@@ -109,6 +154,23 @@ mod tests {
             prop_assert!(chunk.hard + 2 * chunk.write_bytes <= bytes);
             prop_assert!(chunk.hard + 2 * chunk.load_bytes <= bytes);
             prop_assert!(chunk.soft < chunk.hard);
+        }
+
+        #[test]
+        fn pages_are_cut_only_between_events_and_documents_never_outgrow_the_chunk(
+            bytes in 0u64..2_000_000, next_bytes in 0u64..2_000_000,
+            ends_event: bool, cuts: bool, open: bool,
+        ) {
+            let chunk = Chunk::of(1 << 20);
+            let fill = chunk.fill(Standing { bytes, next_bytes, ends_event, cuts, open });
+            prop_assert!(fill != Fill::Cut || (ends_event && cuts));
+            prop_assert!(fill != Fill::GoOn || bytes <= chunk.hard);
+            // Nobody is kept waiting over the end of an event.
+            if cuts && open && ends_event { prop_assert_eq!(fill, Fill::Cut); }
+            // Nothing is written in the middle of a page that could still be cut.
+            if cuts && fill == Fill::Write { prop_assert!(!ends_event && bytes > chunk.hard); }
+            // No page is cut for nothing.
+            if fill == Fill::Cut && !open && next_bytes == 0 { prop_assert!(bytes > chunk.soft); }
         }
 
         #[test]

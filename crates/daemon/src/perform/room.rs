@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_storage::{DocumentKey, DocumentSet, Error, ErrorKind, PageStart, ViewNo};
+use bellwether_storage::{DocumentKey, DocumentSet, Error, ErrorKind, PageStart, PageStyle, ViewNo};
 
-use crate::decide::sizing::{Chunk, WRITE_DOCUMENTS};
+use crate::decide::sizing::{Chunk, Fill, Standing, WRITE_DOCUMENTS};
 
 use super::route::Route;
 use super::work::{Trouble, Work};
@@ -85,21 +85,21 @@ impl Work<'_> {
         self.working.iter().map(|working| working.bytes()).sum()
     }
 
-    /// Whether the documents in work fill the chunk, or, where the page would be cut here, will do so before the next event
-    /// (the first of these routes) ends, as far as one can tell from the documents so far.
-    pub(super) fn is_filled(&self, streaming: bool, next: &[Route]) -> bool {
-        let bytes = self.bytes();
-        if streaming || bytes > self.room.chunk.soft {
-            return bytes > self.room.chunk.soft;
-        }
-        let Some(first) = next.first() else { return false };
-        let new = next
-            .iter()
-            .take_while(|route| route.input == first.input)
-            .filter(|route| !self.working[route.seat].holds(&route.key))
-            .count() as u64;
+    /// What to do now, before the next of these routes.
+    pub(super) fn fill(&self, ends_event: bool, next: &[Route]) -> Fill {
+        let cuts = self.agent.site.style != PageStyle::Streaming;
+        let next_bytes = if cuts && ends_event { self.next_bytes(next) } else { 0 };
+        let open = self.unit.is_some();
+        self.room.chunk.fill(Standing { bytes: self.bytes(), next_bytes, ends_event, cuts, open })
+    }
+
+    /// What the event of the first of these routes will add, by the size of the documents so far.
+    fn next_bytes(&self, next: &[Route]) -> u64 {
+        let Some(first) = next.first() else { return 0 };
+        let event = next.iter().take_while(|route| route.input == first.input);
+        let new = event.filter(|route| !self.working[route.seat].holds(&route.key)).count() as u64;
         let here = self.working.iter().map(|working| working.count() as u64).sum::<u64>().max(1);
-        bytes + new * (bytes / here) > self.room.chunk.hard
+        new.saturating_mul(self.bytes() / here)
     }
 
     /// Takes one more chunk from the budget, if there is room and it has not taken its share; says whether it did.

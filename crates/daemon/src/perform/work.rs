@@ -14,6 +14,7 @@ use bellwether_storage::{
 
 use crate::Lease;
 use crate::decide::course::Position;
+use crate::decide::sizing::Fill;
 use crate::member::{Cause, Emitted, Refused, Slot, Working};
 use crate::projection::{Body, Projection, Seat};
 
@@ -183,8 +184,7 @@ impl<'a> Work<'a> {
         start: &PageStart,
         range: Range<usize>,
     ) -> Result<usize, Trouble> {
-        let streaming = self.agent.site.style == PageStyle::Streaming;
-        if streaming {
+        if self.agent.site.style == PageStyle::Streaming {
             // The progress row is the first lock of a page.
             self.begin(start).await?;
         }
@@ -203,10 +203,7 @@ impl<'a> Work<'a> {
                     self.apply_event(&window[at], &mut emitted)?;
                     at += 1;
                     let ends_event = window.get(at).is_none_or(|next| next.input != window[at - 1].input);
-                    let may_stop = streaming || ends_event;
-                    if self.bytes() > self.room.chunk.hard
-                        || (may_stop && self.is_filled(streaming, &window[at..]))
-                    {
+                    if self.fill(ends_event, &window[at..]) != Fill::GoOn {
                         break;
                     }
                 }
@@ -216,13 +213,12 @@ impl<'a> Work<'a> {
                     Some(route) => route.input != event,
                     None => pending.front().is_none_or(|next| next.index != event),
                 };
-                if at_boundary && !streaming {
-                    let filled = self.is_filled(streaming, &window[at..]);
-                    if self.unit.is_some() || (filled && !self.grow()) {
-                        return Ok(event + 1);
-                    }
-                } else if self.bytes() > if streaming { self.room.chunk.soft } else { self.room.chunk.hard } {
-                    self.make_room(start).await?;
+                match self.fill(at_boundary, &window[at..]) {
+                    Fill::GoOn => {}
+                    Fill::Write => self.make_room(start).await?,
+                    // More room helps only while nobody is kept waiting.
+                    Fill::Cut if self.unit.is_none() && self.grow() => {}
+                    Fill::Cut => return Ok(event + 1),
                 }
             }
         }

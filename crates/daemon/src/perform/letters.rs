@@ -1,4 +1,4 @@
-//! Dead letters.
+//! Dead letters: what is kept of an event that a member could not work on.
 
 use bellwether_storage::{DeadLetter, ProgressKey, StoredEvent, Timestamp};
 

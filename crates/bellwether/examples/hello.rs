@@ -28,6 +28,7 @@ impl Aggregate for Account {
     }
 }
 
+#[derive(Clone)]
 struct Withdraw(i64);
 
 #[derive(Debug, PartialEq, thiserror::Error)]

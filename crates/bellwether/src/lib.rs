@@ -48,7 +48,7 @@
 //! tenant.stream::<Sensor>("roof")?.append([Thermometer::Read { celsius: 31 }, Thermometer::Read { celsius: 28 }]).await?;
 //!
 //! node.caught_up(Duration::from_secs(10)).await?;
-//! assert_eq!(tenant.load::<Hottest, _>("roof").await?, Some(Hottest { celsius: 31 }));
+//! assert_eq!(tenant.load::<Hottest>("roof").await?, Some(Hottest { celsius: 31 }));
 //! node.stop().await?;
 //! # Ok(()) }
 //! ```

@@ -79,7 +79,6 @@ impl NodeBuilder {
     /// Safe: nothing runs on when the future is dropped.
     pub async fn start(self) -> Result<Node, NodeError> {
         let daemon = self.daemon.config(self.config).start().await?;
-        self.store.on_head_moved(daemon.head_listener());
         Ok(Node { store: self.store, daemon })
     }
 }

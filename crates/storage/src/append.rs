@@ -120,5 +120,10 @@ pub trait HeadLock: Send {
     /// `Rejected` when the database refuses a row (nothing happened; split to find the culprit), `Conflict` when a deadlock
     /// or a serialization failure rolled it back, `Unavailable` when nothing was sent, `Unknown` when the commit's answer was
     /// lost: lock the head again and look for the own event ids after the head seen here.
-    async fn append(self: Box<Self>, events: &[NewEvent], ids: &[AppendId], now: Option<Timestamp>) -> Result<Timestamp>;
+    async fn append(
+        self: Box<Self>,
+        events: &[NewEvent],
+        ids: &[AppendId],
+        now: Option<Timestamp>,
+    ) -> Result<Timestamp>;
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::stream::check_name;
-use crate::{Build, DOCUMENT_KEY_BYTES_MAX, EventId, EventType, ProgressKey, Result, Sequence, TenantNo, Timestamp};
+use crate::{
+    Build, DOCUMENT_KEY_BYTES_MAX, EventId, EventType, ProgressKey, Result, Sequence, TenantNo, Timestamp,
+};
 
 /// Name of a view: 1 to 128 bytes without control characters. With its version it has a table of its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -134,9 +134,14 @@ mod tests {
 
     #[test]
     fn display_joins_message_and_fix_and_keeps_the_source() {
-        let error = Error::rejected("1,001 events in one append, at most 1,000").fix("split the append").source("driver says no");
+        let error = Error::rejected("1,001 events in one append, at most 1,000")
+            .fix("split the append")
+            .source("driver says no");
         assert_eq!(error.to_string(), "1,001 events in one append, at most 1,000; split the append");
-        assert_eq!(std::error::Error::source(&error).map(ToString::to_string).as_deref(), Some("driver says no"));
+        assert_eq!(
+            std::error::Error::source(&error).map(ToString::to_string).as_deref(),
+            Some("driver says no")
+        );
         assert_eq!(error.kind(), ErrorKind::Rejected);
     }
 }

@@ -73,13 +73,14 @@ pub use error::{BoxError, Error, ErrorKind, Result};
 pub use event::{Encoding, EventId, EventType, NewEvent, StoredEvent};
 pub use identity::ServerIdentity;
 pub use limits::{
-    APPENDS_PER_TENANT_AND_BATCH_BYTES_MAX, BATCH_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, EVENT_BYTES_MAX, EVENT_TYPE_BYTES_MAX,
-    EVENTS_PER_APPEND_MAX, HEADERS_BYTES_MAX, STREAM_ID_BYTES_MAX, TENANT_ID_BYTES_MAX,
+    APPENDS_PER_TENANT_AND_BATCH_BYTES_MAX, BATCH_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, EVENT_BYTES_MAX,
+    EVENT_TYPE_BYTES_MAX, EVENTS_PER_APPEND_MAX, HEADERS_BYTES_MAX, STREAM_ID_BYTES_MAX, TENANT_ID_BYTES_MAX,
 };
 pub use log::EventLog;
 pub use page::{Page, PageQuery, StreamPage, StreamQuery, StreamState, StreamVersions};
 pub use progress::{
-    Build, FenceClaim, FenceOutcome, FenceRequest, Generation, Owner, Progress, ProgressKey, ProjectionName, ProjectionNo,
+    Build, FenceClaim, FenceOutcome, FenceRequest, Generation, Owner, Progress, ProgressKey, ProjectionName,
+    ProjectionNo,
 };
 pub use projections::Projections;
 pub use sql::{Row, SqlDialect, Statement, Value};

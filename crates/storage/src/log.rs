@@ -5,7 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    AppendBatch, AppendReceipt, HeadLock, Page, PageQuery, Result, StreamId, StreamPage, StreamQuery, StreamVersions, TenantNo,
+    AppendBatch, AppendReceipt, HeadLock, Page, PageQuery, Result, StreamId, StreamPage, StreamQuery,
+    StreamVersions, TenantNo,
 };
 
 /// Appending to and reading from the logs of a database's tenants.

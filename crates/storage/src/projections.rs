@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 
 use crate::{
-    DeadLetter, Document, DocumentKey, DocumentSet, FenceOutcome, FenceRequest, Owner, PageStart, Progress, ProgressKey,
-    ProjectionName, ProjectionNo, Result, Row, Statement, TenantNo, UnitOfWork, ViewName, ViewNo,
+    DeadLetter, Document, DocumentKey, DocumentSet, FenceOutcome, FenceRequest, Owner, PageStart, Progress,
+    ProgressKey, ProjectionName, ProjectionNo, Result, Row, Statement, TenantNo, UnitOfWork, ViewName,
+    ViewNo,
 };
 
 /// What a projection needs of a database.

@@ -86,7 +86,8 @@ mod tests {
         }
         let long = "x".repeat(64);
         let huge = "x".repeat(10_000);
-        for bad in ["", "_a", "-a", "A", "a b", "a'b", "a\"b", "a%", "a\0", "a/b", "ä", "😀", &long, &huge] {
+        for bad in ["", "_a", "-a", "A", "a b", "a'b", "a\"b", "a%", "a\0", "a/b", "ä", "😀", &long, &huge]
+        {
             assert!(TenantId::new(bad).is_err(), "{bad:?} was accepted");
         }
     }

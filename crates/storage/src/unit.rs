@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use crate::{
-    DeadLetter, Document, DocumentKey, DocumentWrite, Generation, Owner, ProgressKey, Result, Row, Sequence, Statement, ViewNo,
+    DeadLetter, Document, DocumentKey, DocumentWrite, Generation, Owner, ProgressKey, Result, Row, Sequence,
+    Statement, ViewNo,
 };
 
 /// What a page's transaction must find before it may write.

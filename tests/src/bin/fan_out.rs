@@ -109,7 +109,7 @@ async fn main() -> Result<(), bellwether::BoxError> {
     let mut documents = 0u64;
     let mut after: Option<String> = None;
     loop {
-        let page = tenant.list::<Spark, _>(after.as_deref(), 200).await?;
+        let page = tenant.list::<Spark>(after.as_deref(), 200).await?;
         let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
         for (key, spark) in &page {

@@ -73,7 +73,7 @@ impl Report {
         let mut rows: Vec<_> = self.tenants.iter().collect();
         rows.sort_by(|a, b| b.1.events.cmp(&a.1.events).then_with(|| a.0.cmp(b.0)));
         let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.load_style(presets::NOTHING);
         table.set_header(["tenant", "events", "files", "authors", "added", "removed"]);
         for (name, figures) in rows.into_iter().take(TENANTS_SHOWN) {
             let numbers = [figures.events, figures.files, figures.authors, figures.added, figures.removed];
@@ -92,7 +92,7 @@ fn work_table(work: &Work, peak_rss_bytes: u64) -> Table {
     let events = work.appended.max(work.applied);
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0));
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::NOTHING);
     table.add_row([
         "import",
         &format!("{:.2} s", work.import.as_secs_f64()),

@@ -145,7 +145,7 @@ async fn documents<V: Readable<K>, K>(tenant: &Tenant) -> Result<BTreeMap<String
     let mut all = BTreeMap::new();
     let mut after: Option<String> = None;
     loop {
-        let page = tenant.list::<V, K>(after.as_deref(), LIST_PAGE).await?;
+        let page = tenant.list::<V>(after.as_deref(), LIST_PAGE).await?;
         let Some((last, _)) = page.last() else { return Ok(all) };
         after = Some(last.to_string());
         all.extend(page.into_iter().map(|(key, document)| (key.to_string(), document)));

@@ -33,6 +33,9 @@ mod batch_flight;
 mod lock_flight;
 mod read_flight;
 
+#[cfg(test)]
+mod writer_exam;
+
 pub(crate) use append::{Append, AppendKey, Part, Reply, Seen};
 pub(crate) use bounds::Bounds;
 pub(crate) use order::{FlightNo, Found, Look, News, Order, Task, Write};

@@ -102,8 +102,9 @@ impl Store {
     ///
     /// Safe to call again.
     pub async fn close(&self) {
-        for (writer, database) in self.inner.writers.iter().zip(&self.inner.databases) {
-            if let Some(writer) = writer.get() {
+        for (number, database) in (0..).map(DatabaseNo).zip(&self.inner.databases) {
+            // One that was never needed is started to be closed: a late append then finds it closed.
+            if let Some(writer) = self.writer(database, number) {
                 writer.drain().await;
             }
             database.close().await;

@@ -1,6 +1,6 @@
 //! Deciding: appends in their order over the versions their predecessors leave.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use bellwether_storage::{AppendId, Error, NewEvent, Sequence, StreamId, StreamState, Timestamp, Version};
 
@@ -17,7 +17,7 @@ pub(super) struct Fold<T> {
     /// Append ids to be recorded with it.
     pub(super) ids: Vec<AppendId>,
     /// Streams as they are after it.
-    pub(super) streams: HashMap<StreamId, StreamState>,
+    pub(super) streams: BTreeMap<StreamId, StreamState>,
     pub(super) bytes: usize,
 }
 
@@ -55,7 +55,7 @@ impl<T> Fold<T> {
             folded: Vec::new(),
             events: Vec::new(),
             ids: Vec::new(),
-            streams: HashMap::new(),
+            streams: BTreeMap::new(),
             bytes: 0,
         }
     }

@@ -1,5 +1,7 @@
 //! The two-step path and the slow lane: lock a head, look, decide, write.
 
+use std::collections::BTreeMap;
+
 use bellwether_storage::{
     AppendId, Error, ErrorKind, HeadState, Result, Sequence, StreamId, StreamState, StreamVersions, TenantNo,
     Timestamp,
@@ -175,7 +177,7 @@ impl<T> Writer<T> {
             }
         };
         let read = versions.map(|versions| versions.streams).unwrap_or_default();
-        let read: std::collections::HashMap<StreamId, StreamState> = streams.into_iter().zip(read).collect();
+        let read: BTreeMap<StreamId, StreamState> = streams.into_iter().zip(read).collect();
         let known = self.lanes.get(&tenant).and_then(|lane| lane.known);
         let mut fold = Fold::new(head);
         let mut left = Vec::new();

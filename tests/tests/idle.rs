@@ -21,8 +21,8 @@ fn idle_agents_cost_two_statements_a_tick_and_two_kilobytes_each() {
 
     let seconds = report["window_seconds"].as_f64().unwrap();
     let ticks = report["ticks"].as_i64().unwrap();
-    // Every 10 s, less the jitter; at least once, or discovery has stopped.
-    assert!(ticks >= 1 && ticks as f64 <= seconds / 10.0 * 1.5 + 1.0, "{report}");
+    // Every 10 s, less the jitter; rarer still while the server says that nothing changed.
+    assert!(ticks as f64 <= seconds / 10.0 * 1.2 + 1.0, "{report}");
 
     let (mut sieve, mut others) = (0, 0);
     for statement in report["statements"].as_array().unwrap() {
@@ -33,5 +33,7 @@ fn idle_agents_cost_two_statements_a_tick_and_two_kilobytes_each() {
         }
     }
     assert!(others <= 2 * ticks, "{others} statements in {ticks} ticks: {report}");
+    // And yet nothing is asleep: what another process appends is found by the next read at the latest.
+    assert!(report["found_seconds"].as_f64().unwrap() <= 15.0, "{report}");
     assert!(sieve as f64 <= seconds + 2.0, "{sieve} reads of pg_stat_database in {seconds} s: {report}");
 }

@@ -1,7 +1,7 @@
 //! One process with thousands of idle agents, and what they cost: memory here, statements in the database.
 //!
 //! Run by the test `idle`. Needs a PostgreSQL database with the extension `pg_stat_statements`. Prints one line of JSON:
-//! `{"agents", "bytes_per_agent", "ticks", "window_seconds", "statements": [{"text", "calls"}]}`.
+//! `{"agents", "bytes_per_agent", "ticks", "window_seconds", "statements": [{"text", "calls"}], "found_seconds"}`.
 
 use std::time::{Duration, Instant};
 
@@ -73,6 +73,27 @@ async fn statements(database: &dyn Database) -> Result<Vec<(String, i64)>, bellw
     rows.iter().map(|row| Ok((row.text(0)?.to_owned(), row.int(1)?))).collect()
 }
 
+/// An append through another store, as another process would make it, reaches the idle agents of its tenant. Returns how long
+/// that took.
+async fn appended_elsewhere_is_found(address: &str, node: &Node) -> Result<f64, bellwether::BoxError> {
+    let elsewhere = bellwether::open(address).await?;
+    let tenant = elsewhere.tenant("tenant-00007")?;
+    tenant.stream_of::<Noise>("street")?.append([Noise::Heard { words: 3 }]).await?;
+    let began = Instant::now();
+    loop {
+        let agents = node.daemon().status().agents;
+        let mut theirs = agents.iter().filter(|agent| agent.tenant == *tenant.id());
+        if theirs.all(|agent| agent.progress == Some(Sequence::new(1))) {
+            elsewhere.close().await;
+            return Ok(began.elapsed().as_secs_f64());
+        }
+        if began.elapsed() > Duration::from_secs(60) {
+            return Err("an append of another process was not found within a minute".into());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), bellwether::BoxError> {
     let args = Args::parse();
@@ -103,6 +124,7 @@ async fn main() -> Result<(), bellwether::BoxError> {
     tokio::time::sleep(Duration::from_secs(args.window_seconds)).await;
     let ticks = node.daemon().status().counters.polls - ticks_before;
     let seen = statements(database.as_ref()).await?;
+    let found_seconds = appended_elsewhere_is_found(&args.address, &node).await?;
     println!(
         "{}",
         serde_json::json!({
@@ -111,6 +133,7 @@ async fn main() -> Result<(), bellwether::BoxError> {
             "ticks": ticks,
             "window_seconds": began.elapsed().as_secs_f64(),
             "statements": seen.iter().map(|(text, calls)| serde_json::json!({"text": text, "calls": calls})).collect::<Vec<_>>(),
+            "found_seconds": found_seconds,
         })
     );
     node.stop().await?;

@@ -9,7 +9,7 @@ use bellwether_storage::{
 
 use super::batch_flight::appends;
 use super::fold::Fold;
-use super::lane::Standing;
+use super::lane::{Standing, Unresolved};
 use super::writer::{Flight, copy};
 use super::{Append, FlightNo, Look, Reply, Write, Writer};
 
@@ -24,8 +24,21 @@ pub(super) struct LockFlight<T> {
 #[derive(Debug)]
 enum Stage<T> {
     Locking,
-    Looking { head: Sequence, appends: Vec<Append<T>>, streams: Vec<StreamId> },
-    Writing { fold: Fold<T>, first: Option<bellwether_storage::EventId>, head: Sequence, life: u64 },
+    Looking {
+        head: Sequence,
+        appends: Vec<Append<T>>,
+        streams: Vec<StreamId>,
+        /// Instead of `appends`: a lost flight to be done again.
+        lost: Option<Unresolved<T>>,
+    },
+    Writing {
+        fold: Fold<T>,
+        /// What is written was lost before, and failed this often.
+        lost_tries: Option<u32>,
+        first: Option<bellwether_storage::EventId>,
+        head: Sequence,
+        life: u64,
+    },
 }
 
 impl<T> LockFlight<T> {
@@ -69,10 +82,6 @@ impl<T> Writer<T> {
                 self.enlist(tenant);
                 return None;
             }
-            // It has not happened, and cannot happen any more once this lock's append is in.
-            if let Some(unresolved) = lane.unresolved.take() {
-                lane.put_back(unresolved.folded.into_iter().map(|one| one.append));
-            }
         }
         if !state.open {
             self.land_lock(flight);
@@ -80,13 +89,17 @@ impl<T> Writer<T> {
             return None;
         }
         self.learn(tenant, state.head, state.place);
-        let appends = self.take_prefix(tenant);
+        // The head is where a lost flight expected it: the flight has not happened, and once it is in under this lock, it cannot
+        // happen any more. Until then it must not be mixed with others: it may still arrive.
+        let lost = self.lanes.get_mut(&tenant).and_then(|lane| lane.unresolved.take());
+        let appends = if lost.is_some() { Vec::new() } else { self.take_prefix(tenant) };
+        let again = lost.iter().flat_map(|lost| lost.folded.iter().map(|one| &one.append));
+        let all: Vec<&Append<T>> = again.chain(&appends).collect();
         let mut streams: Vec<StreamId> = Vec::new();
         if let Some(known) =
             self.lanes.get(&tenant).and_then(|lane| lane.known).filter(|known| known.life == life)
         {
-            let all = appends.iter().flat_map(|append| &append.parts);
-            for part in all.filter(|_| !known.complete) {
+            for part in all.iter().flat_map(|append| &append.parts).filter(|_| !known.complete) {
                 if self.versions.get(tenant, known.era, &part.stream).is_none() {
                     streams.push(part.stream.clone());
                 }
@@ -96,10 +109,10 @@ impl<T> Writer<T> {
         streams.dedup();
         let look = Look {
             streams: streams.clone(),
-            ids: appends.iter().filter_map(|append| append.key.map(|key| key.id)).collect(),
+            ids: all.iter().filter_map(|append| append.key.map(|key| key.id)).collect(),
         };
         if let Some(Flight::Lock(lock)) = self.flights.get_mut(&flight) {
-            lock.stage = Stage::Looking { head: state.head, appends, streams };
+            lock.stage = Stage::Looking { head: state.head, appends, streams, lost };
         }
         Some(look)
     }
@@ -163,19 +176,22 @@ impl<T> Writer<T> {
     ) -> Option<Write> {
         let Some(Flight::Lock(lock)) = self.flights.get_mut(&flight) else { return None };
         let tenant = lock.tenant;
-        let Stage::Looking { head, appends, streams } = std::mem::replace(&mut lock.stage, Stage::Locking)
-        else {
-            return None;
-        };
+        let stage = std::mem::replace(&mut lock.stage, Stage::Locking);
+        let Stage::Looking { head, mut appends, streams, lost } = stage else { return None };
         let (versions, recorded) = match result {
             Ok(read) => read,
             Err(error) => {
                 self.land_lock(flight);
                 self.distrust();
-                self.strike(tenant, appends, &error);
+                match lost {
+                    Some(lost) => self.still_lost(tenant, lost, &error),
+                    None => self.strike(tenant, appends, &error),
+                }
                 return None;
             }
         };
+        let lost_tries = lost.as_ref().map(|lost| lost.tries);
+        appends.extend(lost.into_iter().flat_map(|lost| lost.folded).map(|one| one.append));
         let read = versions.map(|versions| versions.streams).unwrap_or_default();
         let read: BTreeMap<StreamId, StreamState> = streams.into_iter().zip(read).collect();
         let known = self.lanes.get(&tenant).and_then(|lane| lane.known);
@@ -209,6 +225,7 @@ impl<T> Writer<T> {
         let write = Write { events: std::mem::take(&mut fold.events), ids: std::mem::take(&mut fold.ids) };
         let stage = Stage::Writing {
             fold,
+            lost_tries,
             first: write.events.first().map(|event| event.id),
             head: head.plus(write.events.len() as u64),
             life: self.life,
@@ -223,7 +240,7 @@ impl<T> Writer<T> {
     pub(crate) fn written(&mut self, flight: FlightNo, result: Result<Timestamp>) {
         let Some(lock) = self.land_lock(flight) else { return };
         let tenant = lock.tenant;
-        let Stage::Writing { fold, first, head, life } = lock.stage else { return };
+        let Stage::Writing { fold, lost_tries, first, head, life } = lock.stage else { return };
         let error = match result {
             Ok(at) => {
                 let same_life = life == self.life;
@@ -238,8 +255,19 @@ impl<T> Writer<T> {
             }
             ErrorKind::Unavailable | ErrorKind::Conflict => {
                 self.distrust();
-                self.strike(tenant, appends(fold), &error);
+                match (lost_tries, first) {
+                    (Some(tries), Some(first)) => {
+                        let (expected, folded) = (fold.expected_head, fold.folded);
+                        self.still_lost(
+                            tenant,
+                            Unresolved { expected, first, folded, find: false, tries },
+                            &error,
+                        );
+                    }
+                    _ => self.strike(tenant, appends(fold), &error),
+                }
             }
+            // A lost flight that is refused now was refused then: its rows are the same.
             _ if fold.folded.len() == 1 => {
                 if let Some(lane) = self.lanes.get_mut(&tenant) {
                     lane.standing = Standing::Idle;
@@ -258,6 +286,15 @@ impl<T> Writer<T> {
                 self.enlist(tenant);
             }
         }
+    }
+
+    /// A lost flight could not be done again: it may still arrive.
+    fn still_lost(&mut self, tenant: TenantNo, lost: Unresolved<T>, error: &Error) {
+        self.forget(tenant);
+        if let Some(lane) = self.lanes.get_mut(&tenant) {
+            lane.unresolved = Some(lost);
+        }
+        self.strike_unresolved(tenant, error);
     }
 
     fn land_lock(&mut self, flight: FlightNo) -> Option<LockFlight<T>> {

@@ -9,7 +9,7 @@ use bellwether_storage::{
     TenantAppend, TenantId, TenantNo, Timestamp,
 };
 
-use super::batch_flight::BatchFlight;
+use super::batch_flight::{BatchFlight, appends};
 use super::bounds::back_off;
 use super::fold::{Fold, Folded};
 use super::lane::{Known, Lane, Standing, Unresolved};
@@ -573,7 +573,7 @@ impl<T> Writer<T> {
         error: &Error,
     ) {
         let Some(first) = first else {
-            return self.strike(tenant, fold.folded.into_iter().map(|one| one.append).collect(), error);
+            return self.strike(tenant, appends(fold), error);
         };
         self.forget(tenant);
         let Some(lane) = self.lanes.get_mut(&tenant) else { return };

@@ -1,4 +1,7 @@
 //! The writer against a model of a database: random appends, faults, other writers, held heads and failovers in any order.
+//!
+//! The model assumes that a batch decided on what one server said reaches no other server: a failover shows as a broken
+//! connection first. (Under a lock nothing is assumed: what is decided there was read there.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -128,6 +131,8 @@ struct Air {
     stage: Stage,
     /// The life of the server its connection belongs to.
     life: u64,
+    /// The life of the server its decision was made on, once the writer has heard of one.
+    facts: Option<u64>,
 }
 
 enum Stage {
@@ -262,7 +267,8 @@ impl World {
         for _ in 0..20 {
             let Some(order) = self.writer.order() else { return };
             self.check_order(&order);
-            self.air.push(Air { order, stage: Stage::Begin, life: self.connected });
+            let facts = self.writer.identity.as_ref().map(|identity| u64::from(identity.timeline));
+            self.air.push(Air { order, stage: Stage::Begin, life: self.connected, facts });
         }
         panic!("more than 20 orders at once: the bounds on flights are not kept");
     }
@@ -300,7 +306,13 @@ impl World {
         let fails = broken || fate == Fate::Unavailable;
         match (&air.order.task, std::mem::replace(&mut air.stage, Stage::Begin)) {
             (Task::Append(batch), _) => {
-                let result = self.batch(&Arc::clone(batch), if broken { Fate::LostBefore } else { fate });
+                let strange = air.facts.is_some_and(|facts| facts != self.life);
+                let fate = match (broken, strange) {
+                    (true, _) => Fate::LostBefore,
+                    (false, true) => Fate::Unavailable,
+                    (false, false) => fate,
+                };
+                let result = self.batch(&Arc::clone(batch), fate);
                 self.writer.appended(flight, result);
             }
             (Task::Lock { tenant, .. }, Stage::Begin) => {
@@ -665,8 +677,20 @@ fn run(acts: Vec<Act>) -> World {
     world
 }
 
+// X4. Found by the property below: once put back among the others, the lost append went in a second time.
+#[test]
+fn a_lost_append_that_could_not_be_done_again_is_still_lost() {
+    let append = || Act::Append { tenant: 0, parts: vec![(0, Wish::Any, 1)], key: None, read_before: false };
+    let step = |fate| Act::Step { which: 0, fate };
+    let lost = [append(), append(), append(), Act::Orders, step(Fate::Late)];
+    let probed_and_locked = [Act::Orders, step(Fate::Normal), Act::Orders, step(Fate::Normal)];
+    let late = [step(Fate::Unavailable), append(), Act::Ghost { which: 0, commits: true }, append()];
+    let world = run(lost.into_iter().chain(probed_and_locked).chain(late).collect());
+    assert_eq!(world.logs[&0].head(), Sequence::new(5));
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     // X2, X4
     #[test]

@@ -1,4 +1,4 @@
-//! One connection.
+//! One connection to the file; it counts its statements, and dropping it rolls back.
 
 use std::sync::Arc;
 

@@ -7,6 +7,7 @@ use bellwether::prelude::*;
 
 use crate::Failure;
 use crate::args::{Args, StoreKind};
+use crate::claim::is_claim;
 use crate::history::{AuthorActivity, Calendar, Day, FileHeat, FileStats, TenantTotals};
 use crate::progress::Progress;
 
@@ -70,7 +71,8 @@ pub(crate) async fn catch_up(node: &Node, progress: &Progress) -> Result<(), Fai
 
 /// Events all agents together have worked on.
 fn done(status: &DaemonStatus) -> u64 {
-    status.agents.iter().map(|agent| agent.progress.map_or(0, Sequence::get)).sum()
+    let of_history = status.agents.iter().filter(|agent| !is_claim(&agent.tenant));
+    of_history.map(|agent| agent.progress.map_or(0, Sequence::get)).sum()
 }
 
 /// The budget, and who waits for it.

@@ -8,9 +8,6 @@ use crate::progress::Progress;
 use crate::row::Row;
 use crate::tenant::{digest, digest_on, tenant_id};
 
-/// Bad rows that are shown one by one; the others are counted.
-const BAD_ROWS_SHOWN: u64 = 20;
-
 /// What the input says, tenant by tenant.
 pub(crate) struct Expectation {
     pub(crate) events: u64,
@@ -48,9 +45,6 @@ pub(crate) fn fold(input: &Input, depth: usize, progress: &Progress) -> Result<E
         |bad| report(&bad, &mut bad_rows),
     )?;
     expectation.bad_rows = bad_rows;
-    if bad_rows > BAD_ROWS_SHOWN {
-        eprintln!("and {} more bad rows", bad_rows - BAD_ROWS_SHOWN);
-    }
     refuse_shared_ids(&expectation)?;
     Ok(expectation)
 }
@@ -58,9 +52,7 @@ pub(crate) fn fold(input: &Input, depth: usize, progress: &Progress) -> Result<E
 /// Says which row is bad and why.
 pub(crate) fn report(bad: &BadRow, seen: &mut u64) {
     *seen += 1;
-    if *seen <= BAD_ROWS_SHOWN {
-        eprintln!("bad row: line {}: {}", bad.line, bad.reason);
-    }
+    eprintln!("bad row: line {}: {}", bad.line, bad.reason);
 }
 
 impl Expectation {

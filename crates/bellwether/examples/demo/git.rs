@@ -17,7 +17,7 @@ const ENTRY_BYTES_MAX: usize = 64 * 1024;
 /// Writes the history of a repository as rows to `file`, oldest first. Rows that cannot be stored go to `bad`, counted by
 /// changed files.
 ///
-/// With `-z` git writes paths as they are, and a NUL after each entry.
+/// With `-z` git writes paths as they are, and a NUL after each entry. What a user's configuration could change is said.
 pub(crate) fn write_history(
     repository: &Path,
     file: &Path,
@@ -27,11 +27,16 @@ pub(crate) fn write_history(
         .arg("-C")
         .arg(repository)
         .args([
+            "-c",
+            "log.showRoot=true",
             "log",
             "--reverse",
             "--no-renames",
             "--numstat",
             "-z",
+            "--no-show-signature",
+            "--encoding=UTF-8",
+            "--abbrev=12",
             "--format=format:%x01commit %h %ct %an",
         ])
         .stdout(Stdio::piped())

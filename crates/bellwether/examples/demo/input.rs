@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use flate2::read::MultiGzDecoder;
 
@@ -10,6 +10,9 @@ use crate::row::{HEADER, Row};
 
 /// The history that comes with the demo.
 const SMALL: &str = include_str!("history-small.tsv");
+
+/// How compressed files begin.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A longer line is not a row.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
@@ -75,9 +78,12 @@ impl Input {
     fn lines(&self) -> Result<Box<dyn BufRead>, String> {
         let Self::File(path) = self else { return Ok(Box::new(SMALL.as_bytes())) };
         let file = File::open(path).map_err(|error| format!("cannot open {}: {error}", path.display()))?;
-        match is_gzip(path) {
-            true => Ok(Box::new(BufReader::new(MultiGzDecoder::new(BufReader::new(file))))),
-            false => Ok(Box::new(BufReader::new(file))),
+        let mut file = BufReader::new(file);
+        // By its first bytes, whatever its name is: no history begins with them.
+        let begins = file.fill_buf().map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        match begins.starts_with(&GZIP) {
+            true => Ok(Box::new(BufReader::new(MultiGzDecoder::new(file)))),
+            false => Ok(Box::new(file)),
         }
     }
 }
@@ -89,10 +95,6 @@ impl std::fmt::Display for Input {
             Self::File(path) => path.display().fmt(f),
         }
     }
-}
-
-fn is_gzip(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
 /// Passes over the rest of a line, without keeping it.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
+use crate::catch_up::PROJECTIONS;
 use crate::verify::{Figures, Findings};
 
 /// Tenants the table shows; JSON holds all.
@@ -30,9 +31,11 @@ pub(crate) struct Seconds {
 }
 
 /// What the table says beside the report.
+#[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) appended: u64,
     pub(crate) import: Duration,
+    /// Over all projections.
     pub(crate) applied: u64,
     pub(crate) catch_up: Duration,
     pub(crate) statements: u64,
@@ -89,7 +92,8 @@ fn work_table(work: &Work, peak_rss_bytes: u64) -> Table {
         seconds if seconds > 0.0 && events > 0 => format!("{:.0} events/s", events as f64 / seconds),
         _ => "nothing to do".to_owned(),
     };
-    let events = work.appended.max(work.applied);
+    // Each event is appended once and then worked on by every projection.
+    let events = work.appended.max(work.applied / PROJECTIONS);
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0));
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -101,8 +105,9 @@ fn work_table(work: &Work, peak_rss_bytes: u64) -> Table {
     table.add_row([
         "catch-up",
         &format!("{:.2} s", work.catch_up.as_secs_f64()),
-        &rate(work.applied, work.catch_up),
+        &rate(work.applied / PROJECTIONS, work.catch_up),
     ]);
+    table.add_row(["", &work.applied.to_string(), "events over all projections"]);
     table.add_row(["budget", &mib(work.budget_peak_bytes), "at its peak"]);
     table.add_row(["memory", &mib(peak_rss_bytes), "at the process's peak"]);
     let per_event = if events == 0 {

@@ -73,15 +73,15 @@ impl<T> Writer<T> {
         self.observe(&state.identity);
         let life = self.life;
         let lane = self.lanes.get_mut(&tenant)?;
-        if let Some(unresolved) = &mut lane.unresolved {
-            if !state.open || state.head != unresolved.expected {
-                // Whoever moved the head has fenced the original, or was it.
-                unresolved.find = true;
-                lane.standing = Standing::Idle;
-                self.land_lock(flight);
-                self.enlist(tenant);
-                return None;
-            }
+        if let Some(unresolved) = &mut lane.unresolved
+            && (!state.open || state.head != unresolved.expected)
+        {
+            // Whoever moved the head has fenced the original, or was it.
+            unresolved.find = true;
+            lane.standing = Standing::Idle;
+            self.land_lock(flight);
+            self.enlist(tenant);
+            return None;
         }
         if !state.open {
             self.land_lock(flight);

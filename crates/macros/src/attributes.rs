@@ -4,7 +4,6 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
-use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token};
 
 /// Bytes of a stored name.
@@ -16,13 +15,13 @@ pub(crate) fn stored_name(ident: &Ident, attributes: &[Attribute]) -> Result<Lit
     for meta in event_metas(attributes)? {
         if !meta.path().is_ident("name") {
             let key = meta.path().get_ident().map_or_else(|| "this".to_owned(), |key| format!("`{key}`"));
-            return Err(Error::new(
-                meta.span(),
+            return Err(Error::new_spanned(
+                &meta,
                 format!("unknown event attribute {key}; the only one is `name = \"…\"`"),
             ));
         }
         if given.is_some() {
-            return Err(Error::new(meta.span(), "the name is given twice; keep one"));
+            return Err(Error::new_spanned(&meta, "the name is given twice; keep one"));
         }
         given = Some(string(&meta)?);
     }
@@ -34,7 +33,7 @@ pub(crate) fn stored_name(ident: &Ident, attributes: &[Attribute]) -> Result<Lit
 /// Refuses every `#[event(…)]` here.
 pub(crate) fn no_event_attribute(attributes: &[Attribute], advice: &str) -> Result<()> {
     match attributes.iter().find(|attribute| attribute.path().is_ident("event")) {
-        Some(attribute) => Err(Error::new(attribute.span(), advice)),
+        Some(attribute) => Err(Error::new_spanned(attribute, advice)),
         None => Ok(()),
     }
 }
@@ -53,7 +52,7 @@ fn string(meta: &Meta) -> Result<LitStr> {
     {
         return Ok(name.clone());
     }
-    Err(Error::new(meta.span(), "write the name as a string: `#[event(name = \"account-opened\")]`"))
+    Err(Error::new_spanned(meta, "write the name as a string: `#[event(name = \"account-opened\")]`"))
 }
 
 fn check(name: &LitStr) -> Result<()> {
@@ -83,8 +82,8 @@ pub(crate) fn of_field(attributes: &[Attribute]) -> TokenStream {
 pub(crate) fn of_container(attributes: &[Attribute]) -> Result<TokenStream> {
     let metas = serde_metas(attributes)?;
     if let Some(meta) = metas.iter().find(|meta| meta.path().is_ident("default")) {
-        return Err(Error::new(
-            meta.span(),
+        return Err(Error::new_spanned(
+            meta,
             "an event has no default as a whole; put `#[serde(default)]` on its fields",
         ));
     }

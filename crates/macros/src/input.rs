@@ -26,8 +26,8 @@ impl EventInput {
     /// Checks the input; reports every problem of its variants at once.
     pub(crate) fn from_derive(input: &DeriveInput) -> Result<Self> {
         if !input.generics.params.is_empty() {
-            return Err(Error::new(
-                input.generics.span(),
+            return Err(Error::new_spanned(
+                &input.generics,
                 "an event cannot be generic: its stored form must be the same in every program; use concrete, owned types",
             ));
         }
@@ -38,7 +38,7 @@ impl EventInput {
                     "each variant is a type of event; put `#[event(…)]` on the variants",
                 )?;
                 if data.variants.is_empty() {
-                    return Err(Error::new(input.ident.span(), "an event enum needs at least one variant"));
+                    return Err(Error::new_spanned(&input.ident, "an event enum needs at least one variant"));
                 }
                 enum_cases(&input.attrs, data)?
             }

@@ -1,0 +1,8 @@
+use bellwether_events::Event;
+
+#[derive(Event)]
+enum Changed<T> {
+    To(T),
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use bellwether_events::Event;
+
+#[derive(Event)]
+enum Nothing {}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use bellwether_events::Event;
+
+#[derive(Event)]
+enum Money {
+    #[event(rename = "opened")]
+    Opened,
+}
+
+fn main() {}

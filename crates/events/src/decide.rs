@@ -16,7 +16,8 @@
 //!
 //! # Where to start reading
 //!
-//! `writer.rs` routes tenants to flights; `fold.rs` decides; the `*_flight.rs` take outcomes in.
+//! `writer.rs` puts tenants into lines and `orders.rs` takes them out; `fold.rs` decides; the `*_flight.rs` take outcomes in and
+//! `settle.rs` ends flights; `facts.rs` is what is known.
 
 mod append;
 mod bounds;
@@ -27,6 +28,9 @@ mod versions;
 mod fold;
 mod lane;
 
+mod facts;
+mod orders;
+mod settle;
 mod writer;
 
 mod batch_flight;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bellwether_storage::{EventId, Place, Sequence, TenantId};
 
 use super::Append;
+use super::facts::Known;
 use super::fold::Folded;
 
 /// One tenant.
@@ -37,22 +38,6 @@ pub(super) struct Lane<T> {
     pub(super) verify: bool,
     /// A flight whose outcome is not known.
     pub(super) unresolved: Option<Unresolved<T>>,
-}
-
-/// The head left behind, and what follows from it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
-    pub(super) head: Sequence,
-    /// Every stream that is not cached does not exist.
-    pub(super) complete: bool,
-    /// Nobody said so: a tenant met for the first time is taken for a new one, which costs nothing if it is not.
-    pub(super) guess: bool,
-    /// Since this head only this writer has written, and it has forgotten nothing.
-    pub(super) since: Sequence,
-    /// The era of its cached versions.
-    pub(super) era: u64,
-    /// The life of the server that said so.
-    pub(super) life: u64,
 }
 
 /// Where a tenant stands.

@@ -10,7 +10,8 @@ use bellwether_storage::{
 use super::batch_flight::appends;
 use super::fold::Fold;
 use super::lane::{Standing, Unresolved};
-use super::writer::{Flight, copy};
+use super::settle::copy;
+use super::writer::Flight;
 use super::{Append, FlightNo, Look, Reply, Write, Writer};
 
 /// A locked head under way.

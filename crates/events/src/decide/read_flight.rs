@@ -3,7 +3,8 @@
 use bellwether_storage::{Error, ErrorKind, Result, ServerIdentity, StreamVersions, TenantNo};
 
 use super::lane::Standing;
-use super::writer::{Flight, Probe, copy};
+use super::settle::copy;
+use super::writer::{Flight, Probe};
 use super::{FlightNo, Found, Reply, Writer};
 
 impl<T> Writer<T> {

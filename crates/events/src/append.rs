@@ -138,13 +138,17 @@ impl StreamAppend {
 }
 
 fn appended(parts: &[Part], first: Sequence, versions: &[Version], at: Timestamp) -> Vec<Appended> {
-    let mut next = first;
-    let of_part = |(part, version): (&Part, &Version)| {
-        let first = next;
-        next = first.plus(part.count as u64);
-        Appended { first, last: first.plus(part.count as u64 - 1), version: *version, at }
+    let ends = parts.iter().scan(first.get() - 1, |end, part| {
+        *end += part.count as u64;
+        Some(*end)
+    });
+    let of_part = |((part, version), end): ((&Part, &Version), u64)| Appended {
+        first: Sequence::new(end + 1 - part.count as u64),
+        last: Sequence::new(end),
+        version: *version,
+        at,
     };
-    parts.iter().zip(versions).map(of_part).collect()
+    parts.iter().zip(versions).zip(ends).map(of_part).collect()
 }
 
 /// The result an append with this id had when it went in: the versions are read from its events.
@@ -155,12 +159,14 @@ async fn first_result(
 ) -> Result<Vec<Appended>, AppendError> {
     let (location, database) = tenant.store().locate(tenant.id()).await?;
     let mut results = Vec::with_capacity(parts.len());
-    let mut next = first;
+    let mut end = first.get() - 1;
     for part in parts {
-        let last = next.plus(part.count as u64 - 1);
+        let begin = end + 1;
+        end += part.count as u64;
+        let last = Sequence::new(end);
         let query = PageQuery {
             tenant: location.tenant,
-            after: Sequence::new(last.get() - 1),
+            after: Sequence::new(end - 1),
             up_to: Some(last),
             types: None,
             events_max: 1,
@@ -169,14 +175,13 @@ async fn first_result(
         let page = database.read_page(&query).await?;
         let event = page.events.into_iter().next().filter(|event| event.stream == part.stream);
         let event = event.ok_or_else(|| {
+            let stream = part.stream.as_str();
             Error::corrupt(format!(
-                "event {last} of an append whose id is recorded is not of stream {:?}",
-                part.stream.as_str()
+                "event {last} of an append whose id is recorded is not of stream {stream:?}"
             ))
             .fix("restore the tenant from a backup")
         })?;
-        results.push(Appended { first: next, last, version: event.version, at: event.at });
-        next = last.next();
+        results.push(Appended { first: Sequence::new(begin), last, version: event.version, at: event.at });
     }
     Ok(results)
 }

@@ -1,7 +1,9 @@
 //! The store: databases, the directory of their tenants, and one writer per database.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bellwether_storage::{Database, DatabaseNo, Directory, Error, ErrorKind, Location, Result, TenantId};
 
@@ -11,6 +13,9 @@ use crate::{HeadListener, StoreConfig, Tenant};
 
 /// Places an append tries when its tenant has just moved.
 const MOVES_MAX: u32 = 3;
+
+/// How often the directory is asked by an append while a database cannot be reached: about six seconds.
+const LOCATE_TRIES: u32 = 8;
 
 /// An event store over some databases. Cheap to clone; all clones are the same store.
 ///
@@ -27,6 +32,7 @@ struct Inner {
     listeners: Arc<Listeners>,
     /// Started by the first append to each database.
     writers: Vec<OnceLock<WriterHandle>>,
+    closed: AtomicBool,
 }
 
 impl Store {
@@ -49,7 +55,16 @@ impl Store {
             panic!("the configuration of the store cannot work: {error}");
         }
         let writers = databases.iter().map(|_| OnceLock::new()).collect();
-        Self { inner: Arc::new(Inner { databases, directory, config, listeners: Arc::default(), writers }) }
+        Self {
+            inner: Arc::new(Inner {
+                databases,
+                directory,
+                config,
+                listeners: Arc::default(),
+                writers,
+                closed: AtomicBool::new(false),
+            }),
+        }
     }
 
     /// A tenant of this store. Checks the name only: no I/O. An unknown tenant shows when it is first used.
@@ -102,6 +117,7 @@ impl Store {
     ///
     /// Safe to call again.
     pub async fn close(&self) {
+        self.inner.closed.store(true, Ordering::Release);
         for (number, database) in (0..).map(DatabaseNo).zip(&self.inner.databases) {
             // One that was never needed is started to be closed: a late append then finds it closed.
             if let Some(writer) = self.writer(database, number) {
@@ -115,6 +131,23 @@ impl Store {
     pub(crate) async fn locate(&self, tenant: &TenantId) -> Result<(Location, &Arc<dyn Database>)> {
         let location = self.inner.directory.locate(tenant).await?;
         Ok((location, self.database(tenant, location.database)?))
+    }
+
+    /// As [`Store::locate`], but waits a while for a database that cannot be reached, as the writer does.
+    async fn locate_patiently(&self, tenant: &TenantId) -> Result<(Location, &Arc<dyn Database>)> {
+        for tried in 1..LOCATE_TRIES {
+            match self.locate(tenant).await {
+                Err(error) if error.kind() == ErrorKind::Unavailable && !self.is_closed() => {
+                    tokio::time::sleep(Duration::from_millis(25 << tried)).await;
+                }
+                located => return located,
+            }
+        }
+        self.locate(tenant).await
+    }
+
+    fn is_closed(&self) -> bool {
+        self.inner.closed.load(Ordering::Acquire)
     }
 
     fn database(&self, tenant: &TenantId, number: DatabaseNo) -> Result<&Arc<dyn Database>> {
@@ -147,7 +180,7 @@ impl Store {
         mut seen: Option<Seen>,
     ) -> Result<Reply> {
         for _ in 0..MOVES_MAX {
-            let (location, database) = self.locate(tenant).await?;
+            let (location, database) = self.locate_patiently(tenant).await?;
             let Some(writer) = self.writer(database, location.database) else { break };
             let mut append = Append::new((), parts, events);
             append.key = key;

@@ -3,37 +3,22 @@
 use std::path::Path;
 
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{Connection, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 
 use crate::history::{HEADER, assert_agrees, history};
 use crate::process::{Scene, report};
 
-/// Runs a statement on the demo's SQLite file and returns how many rows it changed.
-async fn alter(file: &Path, sql: &'static str) -> u64 {
+/// Runs a statement on the demo's SQLite file and returns how many rows it changed; `{view}` stands for the table of a view.
+async fn alter(file: &Path, view: Option<&str>, sql: &str) -> u64 {
     let options = SqliteConnectOptions::new().filename(file);
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
-    let changed = sqlx::query(sql).execute(&mut connection).await.unwrap().rows_affected();
-    connection.close().await.unwrap();
-    changed
-}
-
-/// One row of the views' tables, found by name: the first five views are those of the demo, in the order of registration.
-const FIND_VIEW: &str = "SELECT view_no FROM views WHERE name = $1";
-
-async fn view_table(file: &Path, view: &str) -> String {
-    let options = SqliteConnectOptions::new().filename(file);
-    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
-    let number: i64 = sqlx::query_scalar(FIND_VIEW).bind(view).fetch_one(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-    format!("view_{number}")
-}
-
-async fn alter_view(file: &Path, view: &str, sql: &str) -> u64 {
-    let sql = sql.replace("{view}", &view_table(file, view).await);
-    let options = SqliteConnectOptions::new().filename(file);
-    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
-    let changed =
-        sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap().rows_affected();
+    let mut sql = sql.to_owned();
+    if let Some(view) = view {
+        let find = sqlx::query_scalar("SELECT view_no FROM views WHERE name = $1").bind(view);
+        let number: i64 = find.fetch_one(&mut connection).await.unwrap();
+        sql = sql.replace("{view}", &format!("view_{number}"));
+    }
+    let changed = sqlx::query(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap().rows_affected();
     connection.close().await.unwrap();
     changed
 }
@@ -52,7 +37,7 @@ async fn a_document_altered_by_hand_is_named_by_check() {
     scene.verified("sqlite", &input);
     let file = scene.data().join("demo.sqlite");
     let copy = "UPDATE {view} SET body = (SELECT body FROM {view} WHERE key = 'lib/two.ex') WHERE key = 'lib/one.ex'";
-    assert_eq!(alter_view(&file, "file-stats", copy).await, 1);
+    assert_eq!(alter(&file, Some("file-stats"), copy).await, 1);
 
     let json = scene.path("check.json");
     let check = scene.on("sqlite", &input, &["--check", "--json", json.to_str().unwrap()]);
@@ -91,7 +76,7 @@ async fn missing_strange_and_unreadable_documents_are_named_by_check() {
         let scene = Scene::new();
         let input = scene.write("input.tsv", small());
         scene.verified("sqlite", &input);
-        assert_eq!(alter_view(&scene.data().join("demo.sqlite"), view, sql).await, 1, "{sql}");
+        assert_eq!(alter(&scene.data().join("demo.sqlite"), Some(view), sql).await, 1, "{sql}");
         let check = scene.on("sqlite", &input, &["--check"]);
         assert_eq!(check.code, 1, "{check}");
         let named = check.out.lines().find(|line| line.starts_with("difference: ")).expect("it is named");
@@ -105,8 +90,11 @@ async fn a_calendar_row_altered_by_hand_is_named_by_check() {
     let input = scene.write("input.tsv", small());
     scene.verified("sqlite", &input);
     let file = scene.data().join("demo.sqlite");
-    assert_eq!(alter(&file, "UPDATE demo_calendar SET added = 6 WHERE added = 12").await, 1);
-    assert_eq!(alter(&file, "INSERT INTO demo_calendar VALUES ('nobody', '1970-01-01', 1, 1, 1)").await, 1);
+    assert_eq!(alter(&file, None, "UPDATE demo_calendar SET added = 6 WHERE added = 12").await, 1);
+    assert_eq!(
+        alter(&file, None, "INSERT INTO demo_calendar VALUES ('nobody', '1970-01-01', 1, 1, 1)").await,
+        1
+    );
     let check = scene.on("sqlite", &input, &["--check"]);
     assert_eq!(check.code, 1, "{check}");
     assert!(check.out.contains("calendar \"1970-01-01\": expected Day { changes: 2, added: 12"), "{check}");

@@ -2,6 +2,34 @@
 //!
 //! Use it through `bellwether` or `bellwether-events`, which re-export it beside the trait it implements.
 //!
+//! # Example
+//!
+//! ```
+//! use bellwether_events::Event;
+//!
+//! #[derive(Debug, PartialEq, Event)]
+//! enum Account {
+//!     #[event(name = "account-opened")]
+//!     Opened { owner: String },
+//!     Deposited {
+//!         cents: i64,
+//!         #[serde(default)]
+//!         note: String,
+//!     },
+//!     Closed,
+//! }
+//!
+//! assert_eq!(Account::TYPES, ["account-opened", "Deposited", "Closed"]);
+//!
+//! // Only the content is stored beside the name, and fields may be added.
+//! # use bellwether_storage::Encoding;
+//! let json = Account::Opened { owner: "Ada".into() }.encode(Encoding::Json)?;
+//! assert_eq!(json, br#"{"owner":"Ada"}"#);
+//! let old = Account::decode("Deposited", Encoding::Json, br#"{"cents":5}"#)?;
+//! assert_eq!(old, Account::Deposited { cents: 5, note: String::new() });
+//! # Ok::<(), bellwether_events::CodecError>(())
+//! ```
+//!
 //! # Model
 //!
 //! An event is stored as a *name* and a *content*. The name stands in a column of its own, so that a database can filter by it;
@@ -42,8 +70,8 @@ use syn::{DeriveInput, parse_macro_input};
 
 /// Makes an enum (each variant a type of event) or a struct (one type of event) an `Event`.
 ///
-/// Every field must be `Serialize + Deserialize`; the type itself need not be. See the crate's page for names and attributes,
-/// and the trait for a running example.
+/// Every field must be `Serialize + Deserialize`; the type itself need not be. See the crate's page for names,
+/// attributes and an example.
 #[proc_macro_derive(Event, attributes(event, serde))]
 pub fn event(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -10,7 +10,8 @@ use bytes::Bytes;
 
 use crate::Subject;
 use crate::given::{
-    PATIENCE, append, batch, entry, event, events, head, kind, log, nobody, outcome, seq, tenant, typed,
+    PATIENCE, append, batch, entry, event, events, head, kind, log, nobody, outcome, refusal, seq, tenant,
+    typed,
 };
 
 pub async fn events_come_back_as_they_went_in(subject: &dyn Subject) {
@@ -156,8 +157,8 @@ pub async fn a_refused_row_undoes_the_whole_batch(subject: &dyn Subject) {
     assert_eq!(log(subject.second(), a.number).await, []);
     assert_eq!(log(subject.second(), b.number).await.len(), 1);
     // The same twice within one entry.
-    let refused = outcome(db, &a, 0, vec![event("u", 1), event("u", 1)]).await;
-    assert_eq!(kind(&refused), Some(ErrorKind::Rejected));
+    let twice = batch(vec![entry(&a, 0, vec![event("u", 1), event("u", 1)])]);
+    assert_eq!(refusal(db, &twice).await, Some(ErrorKind::Rejected));
     // Alone, the innocent goes in, and no number is lost.
     append(db, &a, 0, events("s", 1, 2)).await;
     assert_eq!(log(db, a.number).await.len(), 2);

@@ -95,6 +95,20 @@ pub(crate) async fn append(db: &Db, tenant: &TenantEntry, head: u64, events: Vec
     }
 }
 
+/// Kind of the refusal of an append whose rows cannot go in. What was refused a moment ago may still hold the head, so busy is
+/// waited out.
+pub(crate) async fn refusal(db: &Db, batch: &AppendBatch) -> Option<ErrorKind> {
+    let patience = Patience::new();
+    loop {
+        match db.append(batch).await {
+            Ok(receipt) if receipt.outcomes.contains(&AppendOutcome::Busy) => {
+                patience.pause("the heads to be free").await
+            }
+            answered => return kind(&answered),
+        }
+    }
+}
+
 /// Waits for a condition, a bounded time.
 pub(crate) struct Patience {
     since: Instant,

@@ -87,6 +87,9 @@ impl Side {
             let place = Place(place.0 + i32::from(*misplaced));
             TenantAppend { tenant: number, expected_head: seq(*head), place, events: events.clone() }
         };
+        for tenant in entries.keys() {
+            self.settle(*tenant).await;
+        }
         let tenants = entries.iter().map(entry).collect();
         let sent = AppendBatch { tenants, now: Some(Timestamp::from_micros(now)) };
         show(self.handles[handle].append(&sent).await.map(|receipt| {
@@ -117,7 +120,6 @@ impl Side {
         known.sort_by_key(|id| id.id);
         let ended = if *dropped {
             drop(lock);
-            self.settle(tenant).await;
             "dropped".to_owned()
         } else {
             // As the writer does: what is already recorded is not appended again.
@@ -128,19 +130,18 @@ impl Side {
         format!("{head} {versions:?} {known:?} {ended}")
     }
 
-    /// Waits until a dropped lock has gone.
+    /// Waits until nothing that was given up or refused still holds the head: a server may answer before it has let go.
     async fn settle(&self, tenant: usize) {
         let patience = Patience::new();
         let impossible = u64::MAX >> 2;
-        while let Ok(AppendOutcome::Busy) = given::outcome(
-            &self.handles[0],
-            &self.tenants[tenant],
-            impossible,
-            vec![given::event("settle", 1)],
-        )
-        .await
-        {
-            patience.pause("a dropped lock to be gone").await;
+        loop {
+            let probe = vec![given::event("settle", 1)];
+            match given::outcome(&self.handles[0], &self.tenants[tenant], impossible, probe).await {
+                Ok(AppendOutcome::Stale { .. }) => return,
+                Ok(AppendOutcome::Busy) => patience.pause("the head to be let go").await,
+                Err(error) if error.kind() == ErrorKind::Unavailable => patience.pause("the head").await,
+                other => panic!("an append under an impossible head was answered {other:?}"),
+            }
         }
     }
 

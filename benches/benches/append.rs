@@ -95,15 +95,21 @@ fn main() {
         for callers in CALLERS {
             let per_iteration = 16 * callers as u64;
             let name = format!("append/{callers}");
+            let mut per_statement = 0.0;
             group.throughput(Throughput::Elements(per_iteration));
             group.bench_function(BenchmarkId::new("append", callers), |bencher| {
                 bencher.iter_custom(|iterations| {
                     let events = iterations * per_iteration;
+                    let before = bench.statements();
                     let took = bench.run(&runtime, callers, events);
                     rates.add(tenants, &name, events, took);
+                    per_statement = events as f64 / (bench.statements() - before) as f64;
                     took
                 });
             });
+            println!(
+                "{name} of {tenants} tenants: {per_statement:.1} events per statement in the last sample"
+            );
         }
         runtime.block_on(bench.store.close());
         group.finish();
@@ -164,6 +170,10 @@ impl Appends {
         let encoded = event.encode(bellwether_storage::Encoding::MessagePack).expect("bytes");
         assert_eq!(encoded.len(), EVENT_BYTES);
         Self { store, streams: Arc::new(streams), event, rounds: AtomicU64::new(0) }
+    }
+
+    fn statements(&self) -> u64 {
+        self.store.databases()[0].counters().statements
     }
 
     fn run(&self, runtime: &Runtime, callers: usize, events: u64) -> Duration {

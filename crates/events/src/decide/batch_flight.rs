@@ -27,7 +27,10 @@ impl<T> Writer<T> {
         let Some(Flight::Batch(flight)) = self.flights.remove(&flight) else { return };
         match flight.large {
             true => self.flying.larges -= 1,
-            false => self.flying.batches -= 1,
+            false => {
+                self.flying.batches -= 1;
+                self.flying.batch_tenants -= flight.folds.len();
+            }
         }
         let result = match result {
             Ok(receipt) if receipt.outcomes.len() != flight.folds.len() => Err(Error::unknown(format!(

@@ -21,7 +21,29 @@ const LOCK_PAUSE_MAX: Duration = Duration::from_millis(250);
 
 impl<T> Writer<T> {
     /// The next thing to do; `None` when nothing can be done before an outcome or another append comes.
+    ///
+    /// A batch that would be smaller than the one in flight is [held back](Self::holds_back).
     pub(crate) fn order(&mut self) -> Option<Order> {
+        self.next_order(true)
+    }
+
+    /// As [`order`](Self::order), but no batch is held back.
+    pub(crate) fn order_now(&mut self) -> Option<Order> {
+        self.next_order(false)
+    }
+
+    /// A batch could fly, but is smaller than the one in flight. The callers of the one that has just landed are about to come
+    /// back; without waiting for them the two lanes end up with one full and one nearly empty batch. Nothing obliges them to
+    /// come, so whoever carries orders out waits for a moment only.
+    pub(crate) fn holds_back(&self) -> bool {
+        let waiting = self.lines.ready.len();
+        self.flying.batches > 0
+            && self.flying.batches < self.bounds.batches
+            && waiting > 0
+            && waiting < self.flying.batch_tenants
+    }
+
+    fn next_order(&mut self, patient: bool) -> Option<Order> {
         match self.probe {
             Probe::Flying => return None,
             Probe::Wanted => {
@@ -31,20 +53,22 @@ impl<T> Writer<T> {
             }
             Probe::NotNeeded => {}
         }
-        self.order_batch()
+        self.order_batch(patient)
             .or_else(|| self.order_large())
             .or_else(|| self.order_read())
             .or_else(|| self.order_lock(false))
             .or_else(|| self.order_lock(true))
     }
 
-    fn order_batch(&mut self) -> Option<Order> {
+    fn order_batch(&mut self, patient: bool) -> Option<Order> {
         while self.flying.batches < self.bounds.batches {
             let mut folds = Vec::new();
             if let Some(group) = self.lines.redo.pop_front() {
                 folds.extend(
                     group.into_iter().filter_map(|tenant| self.fold(tenant, self.bounds.tenant_bytes)),
                 );
+            } else if patient && self.holds_back() {
+                return None;
             } else {
                 let mut bytes = 0;
                 while let Some(tenant) = self.lines.ready.front().copied() {
@@ -70,6 +94,7 @@ impl<T> Writer<T> {
             }
             if !folds.is_empty() {
                 self.flying.batches += 1;
+                self.flying.batch_tenants += folds.len();
                 return Some(self.fly_batch(folds, false));
             }
         }

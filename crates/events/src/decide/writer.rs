@@ -48,6 +48,8 @@ pub(super) struct Lines {
 #[derive(Debug, Default)]
 pub(super) struct Flying {
     pub(super) batches: usize,
+    /// Tenants in those batches.
+    pub(super) batch_tenants: usize,
     pub(super) larges: usize,
     pub(super) locks: usize,
     pub(super) slows: usize,

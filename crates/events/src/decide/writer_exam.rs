@@ -26,7 +26,7 @@ const POISON: u8 = 4;
 #[derive(Debug, Clone)]
 enum Act {
     Append { tenant: u8, parts: Vec<(u8, Wish, u8)>, key: Option<u8>, read_before: bool },
-    Orders,
+    Orders { now: bool },
     Step { which: usize, fate: Fate },
     Other { tenant: u8, stream: u8 },
     Hold { tenant: u8, on: bool },
@@ -76,11 +76,11 @@ fn acts(faults: bool) -> impl Strategy<Value = Vec<Act>> {
     let ghost = (any::<usize>(), any::<bool>()).prop_map(|(which, commits)| Act::Ghost { which, commits });
     let act = match faults {
         true => prop_oneof![
-            10 => append, 8 => Just(Act::Orders), 14 => step, 2 => other, 1 => hold, 2 => ghost,
+            10 => append, 8 => any::<bool>().prop_map(|now| Act::Orders { now }), 14 => step, 2 => other, 1 => hold, 2 => ghost,
             1 => (0..3usize).prop_map(|lose| Act::FailOver { lose })
         ]
         .boxed(),
-        false => prop_oneof![10 => append, 8 => Just(Act::Orders), 14 => step, 2 => other, 1 => hold].boxed(),
+        false => prop_oneof![10 => append, 8 => any::<bool>().prop_map(|now| Act::Orders { now }), 14 => step, 2 => other, 1 => hold].boxed(),
     };
     prop::collection::vec(act, 1..160)
 }
@@ -162,7 +162,7 @@ impl World {
         self.step += 1;
         match act {
             Act::Append { tenant, parts, key, read_before } => self.append(tenant, parts, key, read_before),
-            Act::Orders => self.orders(),
+            Act::Orders { now } => self.orders(now),
             Act::Step { which, fate } => self.step_order(which, fate),
             Act::Other { tenant, stream } => self.other(tenant, stream),
             Act::Hold { tenant, on } => self.log(tenant).held = on,
@@ -223,9 +223,10 @@ impl World {
         self.writer.queue(TenantNo(i32::from(tenant)), &id, Place(0), append);
     }
 
-    fn orders(&mut self) {
+    fn orders(&mut self, now: bool) {
         for _ in 0..20 {
-            let Some(order) = self.writer.order() else { return };
+            let order = if now { self.writer.order_now() } else { self.writer.order() };
+            let Some(order) = order else { return };
             self.check_order(&order);
             let facts = self.writer.identity.as_ref().map(|identity| u64::from(identity.timeline));
             self.air.push(Air { order, stage: Stage::Begin, life: self.connected, facts });
@@ -276,8 +277,9 @@ impl World {
             self.log(tenant).held = false;
         }
         for round in 0.. {
-            self.act(Act::Orders);
+            self.act(Act::Orders { now: round % 2 == 0 });
             if self.air.is_empty() {
+                assert!(!self.writer.holds_back(), "held back although nothing flies");
                 break;
             }
             assert!(round < 5_000, "the writer does not come to rest");
@@ -409,9 +411,10 @@ fn run(acts: Vec<Act>) -> World {
 #[test]
 fn a_lost_append_that_could_not_be_done_again_is_still_lost() {
     let append = || Act::Append { tenant: 0, parts: vec![(0, Wish::Any, 1)], key: None, read_before: false };
+    let orders = || Act::Orders { now: true };
     let step = |fate| Act::Step { which: 0, fate };
-    let lost = [append(), append(), append(), Act::Orders, step(Fate::Late)];
-    let probed_and_locked = [Act::Orders, step(Fate::Normal), Act::Orders, step(Fate::Normal)];
+    let lost = [append(), append(), append(), orders(), step(Fate::Late)];
+    let probed_and_locked = [orders(), step(Fate::Normal), orders(), step(Fate::Normal)];
     let late = [step(Fate::Unavailable), append(), Act::Ghost { which: 0, commits: true }, append()];
     let world = run(lost.into_iter().chain(probed_and_locked).chain(late).collect());
     assert_eq!(world.logs[&0].head(), Sequence::new(5));

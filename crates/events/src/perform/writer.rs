@@ -1,9 +1,11 @@
 //! The shell around one database's deciding writer: one loop that starts flights, and a way in for callers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bellwether_storage::{Database, DatabaseNo, Error, Place, Result, TenantId, TenantNo};
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -145,14 +147,22 @@ impl std::fmt::Debug for Shared {
     }
 }
 
+/// How long a batch that would be smaller than the one in flight waits for more appends.
+const PATIENCE: Duration = Duration::from_millis(2);
+
 /// Starts flights whenever something was handed in or came back, until the writer is drained.
 async fn run(shared: Arc<Shared>) {
+    let mut held_since: Option<Instant> = None;
     loop {
-        let (orders, news, idle) = {
+        let hurry = held_since.is_some_and(|since| since.elapsed() >= PATIENCE);
+        let (orders, news, holds_back, idle) = {
             let mut desk = shared.desk();
-            let orders: Vec<_> = std::iter::from_fn(|| desk.writer.order()).collect();
-            (orders, desk.writer.news(), desk.writer.is_idle())
+            let writer = &mut desk.writer;
+            let orders: Vec<_> =
+                std::iter::from_fn(|| if hurry { writer.order_now() } else { writer.order() }).collect();
+            (orders, writer.news(), writer.holds_back(), writer.is_idle())
         };
+        held_since = if holds_back { held_since.or_else(|| Some(Instant::now())) } else { None };
         // Deciding alone can settle some: conflicts that a read has confirmed.
         shared.pass_on(news);
         for order in orders {
@@ -165,6 +175,7 @@ async fn run(shared: Arc<Shared>) {
             biased;
             () = shared.wake.notified() => {}
             () = shared.draining.cancelled(), if !shared.draining.is_cancelled() => {}
+            () = tokio::time::sleep(PATIENCE), if held_since.is_some() => {}
         }
         // Callers that were just answered often come back at once: let them, so that their appends share the next commit.
         tokio::task::yield_now().await;

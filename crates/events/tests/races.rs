@@ -281,6 +281,8 @@ async fn a_retry_by_another_process_returns_the_first_result() {
     let results = tasks.join_all().await;
     assert!(results.iter().all(|result| *result == results[0]), "{results:?}");
     assert_eq!(numbers(&second, "acme").await, [0, 1, 2, 3, 4]);
+    assert_eq!(second.tenant("acme").unwrap().head().await.unwrap(), Sequence::new(5));
+    assert_eq!(second.tenant("globex").unwrap().head().await.unwrap(), Sequence::ZERO);
 }
 
 #[tokio::test(flavor = "multi_thread")]

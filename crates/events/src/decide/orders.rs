@@ -22,7 +22,7 @@ const LOCK_PAUSE_MAX: Duration = Duration::from_millis(250);
 impl<T> Writer<T> {
     /// The next thing to do; `None` when nothing can be done before an outcome or another append comes.
     ///
-    /// A batch that would be smaller than the one in flight is [held back](Self::holds_back).
+    /// A batch that would be small beside the one in flight is [held back](Self::holds_back).
     pub(crate) fn order(&mut self) -> Option<Order> {
         self.next_order(true)
     }
@@ -32,7 +32,7 @@ impl<T> Writer<T> {
         self.next_order(false)
     }
 
-    /// A batch could fly, but is smaller than the one in flight. The callers of the one that has just landed are about to come
+    /// A batch could fly, but is less than half as large as the one in flight. The callers of the one that has just landed are about to come
     /// back; without waiting for them the two lanes end up with one full and one nearly empty batch. Nothing obliges them to
     /// come, so whoever carries orders out waits for a moment only.
     pub(crate) fn holds_back(&self) -> bool {
@@ -40,7 +40,7 @@ impl<T> Writer<T> {
         self.flying.batches > 0
             && self.flying.batches < self.bounds.batches
             && waiting > 0
-            && waiting < self.flying.batch_tenants
+            && waiting * 2 < self.flying.batch_tenants
     }
 
     fn next_order(&mut self, patient: bool) -> Option<Order> {

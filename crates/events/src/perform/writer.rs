@@ -147,7 +147,7 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// How long a batch that would be smaller than the one in flight waits for more appends.
+/// How long a batch that would be small beside the one in flight waits for more appends.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Starts flights whenever something was handed in or came back, until the writer is drained.

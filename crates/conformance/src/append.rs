@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bellwether_storage::{
     AppendOutcome, EVENT_BYTES_MAX, EVENTS_PER_APPEND_MAX, Encoding, ErrorKind, HEADERS_BYTES_MAX, Place,
-    Sequence,
+    Sequence, ServerIdentity, Timestamp,
 };
 use bytes::Bytes;
 
@@ -249,4 +249,27 @@ pub async fn bodies_of_every_byte_empty_and_four_mebibytes_survive(subject: &dyn
         );
     }
     assert_eq!(found.len(), 5);
+}
+
+pub async fn a_batch_decided_on_another_server_is_refused(subject: &dyn Subject) {
+    let db = subject.first();
+    let acme = tenant(db, "acme").await;
+    let here = db.identity().await.unwrap();
+    let mut sent = batch(vec![entry(&acme, 0, vec![event("s", 1)])]);
+    let elsewhere = [
+        ServerIdentity { system: format!("{}-other", here.system), ..here.clone() },
+        ServerIdentity { timeline: here.timeline + 1, ..here.clone() },
+        ServerIdentity {
+            started_at: Timestamp::from_micros(here.started_at.as_micros() + 1),
+            ..here.clone()
+        },
+    ];
+    for identity in elsewhere {
+        sent.identity = Some(identity);
+        assert_eq!(refusal(db, &sent).await, Some(ErrorKind::Unavailable));
+        assert_eq!(log(subject.second(), acme.number).await.len(), 0);
+    }
+    sent.identity = Some(here);
+    let receipt = db.append(&sent).await.unwrap();
+    assert!(matches!(receipt.outcomes[..], [AppendOutcome::Done { .. }]), "{:?}", receipt.outcomes);
 }

@@ -25,7 +25,7 @@ pub async fn times_never_run_backwards(subject: &dyn Subject) {
         let now = Some(Timestamp::from_micros(*passed));
         let events = vec![event("s", index as u64 + 1)];
         let at = if index % 2 == 0 {
-            let sent = AppendBatch { tenants: vec![entry(&acme, index as u64, events)], now };
+            let sent = AppendBatch { tenants: vec![entry(&acme, index as u64, events)], now, identity: None };
             match &db.append(&sent).await.unwrap().outcomes[..] {
                 [AppendOutcome::Done { at }] => *at,
                 other => panic!("{other:?}"),
@@ -45,7 +45,10 @@ pub async fn the_databases_clock_decides_when_no_moment_is_given(subject: &dyn S
     let acme = tenant(db, "acme").await;
     for round in 0..10u64 {
         let handle = if round % 2 == 0 { db } else { other };
-        let sent = AppendBatch { tenants: vec![entry(&acme, round, vec![event("s", round + 1)])], now: None };
+        let sent = AppendBatch {
+            tenants: vec![entry(&acme, round, vec![event("s", round + 1)])],
+            ..AppendBatch::default()
+        };
         let outcomes = handle.append(&sent).await.unwrap().outcomes;
         let [AppendOutcome::Done { at }] = outcomes[..] else { panic!("{outcomes:?}") };
         assert_eq!(log(handle, acme.number).await.last().map(|event| event.at), Some(at));

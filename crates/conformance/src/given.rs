@@ -68,7 +68,7 @@ pub(crate) fn entry(tenant: &TenantEntry, expected_head: u64, events: Vec<NewEve
 
 pub(crate) fn batch(mut tenants: Vec<TenantAppend>) -> AppendBatch {
     tenants.sort_by_key(|entry| entry.tenant);
-    AppendBatch { tenants, now: None }
+    AppendBatch { tenants, ..AppendBatch::default() }
 }
 
 /// Sends a batch of one tenant and returns its outcome.

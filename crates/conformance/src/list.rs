@@ -97,6 +97,7 @@ macro_rules! __with_cases {
                 a_batch_sent_again_is_resolved_by_its_head ["X2", "X4"]
                 raced_batches_on_one_head_have_one_winner ["T1"]
                 the_largest_append_goes_in ["X2"]
+                a_batch_decided_on_another_server_is_refused ["X4"]
                 bodies_of_every_byte_empty_and_four_mebibytes_survive ["T1"]
             }
             writers {

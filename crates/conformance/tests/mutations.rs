@@ -96,6 +96,7 @@ mutations! {
     a_large_event_skipped: SkipsALargeEvent is seen by "an_event_larger_than_the_page_is_named_with_its_size";
     a_head_older_than_the_events: ReadsTheHeadEarlier is seen by "head_and_events_are_of_one_snapshot";
     an_append_under_a_stale_head: AppendsUnderAStaleHead is seen by "a_stale_head_is_refused_and_nothing_stays";
+    a_batch_of_another_server_believed: BelievesAnyServer is seen by "a_batch_decided_on_another_server_is_refused";
     half_a_batch_committed: CommitsHalfABatch is seen by "a_refused_row_undoes_the_whole_batch";
     case_folded_in_stream_names: FoldsCase is seen by "stream_names_are_refused_or_kept_apart";
     normal_forms_folded_in_document_keys: FoldsNormalForms is seen by "document_keys_are_refused_or_kept_apart";

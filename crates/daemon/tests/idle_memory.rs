@@ -63,7 +63,7 @@ async fn ping(memory: &Memory, tenant: u64) {
         place: Place::default(),
         events: vec![event],
     }];
-    memory.append(&AppendBatch { tenants, now: None }).await.unwrap();
+    memory.append(&AppendBatch { tenants, ..AppendBatch::default() }).await.unwrap();
 }
 
 // T3

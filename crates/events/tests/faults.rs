@@ -220,6 +220,13 @@ async fn what_was_known_of_one_server_is_void_on_the_next() {
     let error = log.append_expecting(Version::new(2), [Happened { number: 9 }]).await.unwrap_err();
     assert!(matches!(error, AppendError::Conflict { actual, .. } if actual == Version::new(1)), "{error}");
     assert_eq!(numbers(&log).await, [0]);
+    // Another history with a head that looks the same.
+    log.append_expecting(Version::new(1), [Happened { number: 10 }]).await.unwrap();
+    assert_eq!(memory.faults().fail_over(1), 1);
+    stream(&theirs, "acme", "other").append([Happened { number: 11 }]).await.unwrap();
+    let error = log.append_expecting(Version::new(2), [Happened { number: 12 }]).await.unwrap_err();
+    assert!(matches!(error, AppendError::Conflict { actual, .. } if actual == Version::new(1)), "{error}");
+    assert_eq!(numbers(&log).await, [0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bellwether_events::{AppendError, Decide, Event, Plain, Store, Stream};
-use bellwether_postgres::{Postgres, PostgresConfig};
+use bellwether_postgres::Postgres;
 use bellwether_storage::{Database, ErrorKind, Sequence, Version};
 use bellwether_tenants::{Placed, Rule};
 use sqlx::{Connection, PgConnection};
@@ -17,11 +17,7 @@ struct Happened {
 }
 
 async fn open(url: &str) -> Store {
-    let mut config = PostgresConfig::new(url);
-    // One for each kind of flight that can be under way.
-    config.lock_connections = 4;
-    config.append_connections = 3;
-    let database = Postgres::connect_with(config).await.unwrap();
+    let database = Postgres::connect(url).await.unwrap();
     let databases: Vec<Arc<dyn Database>> = vec![Arc::new(database)];
     Store::new(databases.clone(), Arc::new(Placed::new(databases, Rule::Single)))
 }

@@ -30,6 +30,7 @@ impl EventLog for Memory {
                 .fix("sort and merge its entries"));
         }
         let mut inner = self.shared.lock();
+        batch.check_identity(&inner.identity)?;
         let mut outcomes = Vec::with_capacity(batch.tenants.len());
         // Held until the batch is in, so that no locker comes between comparison and commit.
         let mut held = Vec::new();

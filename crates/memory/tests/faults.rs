@@ -41,7 +41,7 @@ async fn append(
         place: tenant.place,
         events: vec![event(head + 1)],
     };
-    let receipt = memory.append(&AppendBatch { tenants: vec![entry], now: None }).await?;
+    let receipt = memory.append(&AppendBatch { tenants: vec![entry], ..AppendBatch::default() }).await?;
     Ok(receipt.outcomes[0].clone())
 }
 
@@ -272,7 +272,8 @@ async fn what_no_caller_should_send_is_refused_without_a_panic() {
             ..event(1)
         }])],
     ] {
-        let refused = memory.append(&AppendBatch { tenants: batch, now: None }).await.unwrap_err();
+        let refused =
+            memory.append(&AppendBatch { tenants: batch, ..AppendBatch::default() }).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Rejected);
     }
     assert!(memory.append(&AppendBatch::default()).await.unwrap().outcomes.is_empty());

@@ -12,9 +12,11 @@ use bellwether_storage::{Error, Result};
 pub struct PostgresConfig {
     /// `postgres://user:password@host:port/database`. Never shown in messages or logs.
     pub url: String,
-    /// Connections that append batches: one fills its batch while the other waits for the disk. Default 2.
+    /// Connections that append batches: one fills its batch while the other waits for the disk, and one for large appends, so
+    /// that an import delays nobody. Default 3.
     pub append_connections: u32,
-    /// Connections that hold the head of one tenant while they read and decide; more would only wait longer. Default 2.
+    /// Connections that hold the head of one tenant while they read and decide: two that work, and two that may wait for the
+    /// heads of busy tenants, so that those delay nobody else. Default 4.
     pub lock_connections: u32,
     /// Connections with an open page: the pages in flight this database takes at most. Default 4.
     pub page_connections: u32,
@@ -43,8 +45,8 @@ impl PostgresConfig {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
-            append_connections: 2,
-            lock_connections: 2,
+            append_connections: 3,
+            lock_connections: 4,
             page_connections: 4,
             read_connections: 4,
             control_connections: 1,

@@ -32,6 +32,7 @@ impl EventLog for Postgres {
             return Err(Error::rejected("a batch with an entry without events").fix("leave that entry out"));
         }
         let mut link = self.shared.pools.append.acquire().await?;
+        batch.check_identity(link.identity())?;
         if batch.tenants.is_empty() {
             return Ok(AppendReceipt { outcomes: Vec::new(), identity: link.identity().clone() });
         }

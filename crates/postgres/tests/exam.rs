@@ -152,7 +152,8 @@ impl Subject for Fresh {
                     place: Place::default(),
                     events: vec![intruder()],
                 };
-                let receipt = self.store.append(&AppendBatch { tenants: vec![nobody], now: None }).await;
+                let receipt =
+                    self.store.append(&AppendBatch { tenants: vec![nobody], ..AppendBatch::default() }).await;
                 assert_eq!(receipt.expect("an answer").outcomes, [AppendOutcome::NoTenant]);
                 1
             }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::{
-    NewEvent, Place, Result, Sequence, ServerIdentity, StreamId, StreamVersions, TenantNo, Timestamp,
+    Error, NewEvent, Place, Result, Sequence, ServerIdentity, StreamId, StreamVersions, TenantNo, Timestamp,
 };
 
 /// Appends of several tenants that share one commit.
@@ -14,6 +14,26 @@ pub struct AppendBatch {
     pub tenants: Vec<TenantAppend>,
     /// The moment to record; `None` takes the database's clock. Times still never run backwards along the sequence.
     pub now: Option<Timestamp>,
+    /// The server the expectations were read from; `None` when they come from elsewhere (a test). An adapter that talks to
+    /// another one refuses the batch: after a failover that lost commits, an equal head may belong to another history.
+    pub identity: Option<ServerIdentity>,
+}
+
+impl AppendBatch {
+    /// Refuses the batch when its expectations come from another server than the one that would carry it out.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`: nothing happened; drop every cached fact, read again, decide again.
+    pub fn check_identity(&self, found: &ServerIdentity) -> Result<()> {
+        match &self.identity {
+            Some(expected) if expected != found => Err(Error::unavailable(format!(
+                "the server is another one ({found}) than the batch was decided on ({expected})"
+            ))
+            .fix("drop what was cached, read again and decide again")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Events of one tenant, all decided against one head.

@@ -91,7 +91,7 @@ impl Side {
             self.settle(*tenant).await;
         }
         let tenants = entries.iter().map(entry).collect();
-        let sent = AppendBatch { tenants, now: Some(Timestamp::from_micros(now)) };
+        let sent = AppendBatch { tenants, now: Some(Timestamp::from_micros(now)), identity: None };
         show(self.handles[handle].append(&sent).await.map(|receipt| {
             // Where a tenant lies is the store's choice.
             let answered = receipt.outcomes.into_iter().zip(entries.keys());

@@ -58,6 +58,8 @@ faults! {
     ReadsTheHeadEarlier,
     /// A stale expectation is repaired behind the caller's back.
     AppendsUnderAStaleHead,
+    /// A batch goes in whichever server it was decided on.
+    BelievesAnyServer,
     /// Each tenant of a batch has a commit of its own.
     CommitsHalfABatch,
     /// Streams whose names differ in case are one.

@@ -22,6 +22,9 @@ impl EventLog for Mutant {
     async fn append(&self, batch: &AppendBatch) -> Result<AppendReceipt> {
         let answered = match self.fault {
             Fault::AppendsUnderAStaleHead => self.append_anyway(batch).await,
+            Fault::BelievesAnyServer => {
+                self.below.append(&AppendBatch { identity: None, ..batch.clone() }).await
+            }
             Fault::CommitsHalfABatch => self.append_one_by_one(batch).await,
             _ => self.below.append(batch).await,
         };
@@ -116,7 +119,8 @@ impl Mutant {
             if let AppendOutcome::Stale { head, place } = *outcome {
                 let mut repaired = entry.clone();
                 (repaired.expected_head, repaired.place) = (head, place);
-                let again = AppendBatch { tenants: vec![repaired], now: batch.now };
+                let again =
+                    AppendBatch { tenants: vec![repaired], now: batch.now, identity: batch.identity.clone() };
                 *outcome = self.below.append(&again).await?.outcomes.remove(0);
             }
         }
@@ -126,7 +130,11 @@ impl Mutant {
     async fn append_one_by_one(&self, batch: &AppendBatch) -> Result<AppendReceipt> {
         let mut outcomes = Vec::new();
         for entry in &batch.tenants {
-            let one = AppendBatch { tenants: vec![entry.clone()], now: batch.now };
+            let one = AppendBatch {
+                tenants: vec![entry.clone()],
+                now: batch.now,
+                identity: batch.identity.clone(),
+            };
             outcomes.extend(self.below.append(&one).await?.outcomes);
         }
         Ok(AppendReceipt { outcomes, identity: self.below.identity().await? })

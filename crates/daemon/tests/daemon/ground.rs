@@ -190,7 +190,7 @@ async fn append_raw(database: &dyn Database, tenant: &str, stream: &str, events:
                 place: state.place,
                 events,
             }];
-            let receipt = database.append(&AppendBatch { tenants, now: None }).await.unwrap();
+            let receipt = database.append(&AppendBatch { tenants, ..AppendBatch::default() }).await.unwrap();
             match &receipt.outcomes[0] {
                 AppendOutcome::Done { .. } => break,
                 AppendOutcome::Stale { .. } | AppendOutcome::Busy => tokio::task::yield_now().await,

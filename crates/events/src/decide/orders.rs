@@ -114,7 +114,11 @@ impl<T> Writer<T> {
 
     fn fly_batch(&mut self, mut folds: Vec<(TenantNo, Fold<T>)>, large: bool) -> Order {
         folds.sort_by_key(|(tenant, _)| *tenant);
-        let mut batch = AppendBatch { tenants: Vec::with_capacity(folds.len()), now: None };
+        let mut batch = AppendBatch {
+            tenants: Vec::with_capacity(folds.len()),
+            now: None,
+            identity: self.identity.clone(),
+        };
         for (tenant, fold) in &mut folds {
             let place = self.lanes.get(tenant).map_or(Place::default(), |lane| lane.place);
             let events = std::mem::take(&mut fold.events);

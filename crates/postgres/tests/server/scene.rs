@@ -84,7 +84,7 @@ pub(crate) fn entry(tenant: &TenantEntry, head: u64, events: Vec<NewEvent>) -> T
 
 pub(crate) fn batch(mut tenants: Vec<TenantAppend>) -> AppendBatch {
     tenants.sort_by_key(|entry| entry.tenant);
-    AppendBatch { tenants, now: None }
+    AppendBatch { tenants, ..AppendBatch::default() }
 }
 
 /// Outcome of a batch of one.

@@ -99,7 +99,7 @@ mod tests {
                     events: vec![event(1, 0)],
                 })
                 .collect(),
-            now: None,
+            ..AppendBatch::default()
         };
         assert!(check_batch(&batch(&[1, 3, 7])).is_ok());
         assert!(check_batch(&batch(&[])).is_ok());

@@ -44,6 +44,7 @@ impl Head {
 pub(crate) async fn append(file: &File, gate: &Arc<Gate>, batch: &AppendBatch) -> Result<AppendReceipt> {
     admission::check_batch(batch)?;
     let identity = file.identity();
+    batch.check_identity(&identity)?;
     let busy = || vec![AppendOutcome::Busy; batch.tenants.len()];
     let mut transaction = match gate.begin(Turn::Short, file.config().busy_timeout).await {
         Ok(transaction) => transaction,

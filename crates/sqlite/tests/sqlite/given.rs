@@ -67,7 +67,7 @@ pub(crate) fn batch(tenant: &TenantEntry, head: u64, events: Vec<NewEvent>) -> A
         place: tenant.place,
         events,
     };
-    AppendBatch { tenants: vec![entry], now: None }
+    AppendBatch { tenants: vec![entry], ..AppendBatch::default() }
 }
 
 pub(crate) async fn append(

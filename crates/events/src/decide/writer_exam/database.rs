@@ -156,6 +156,7 @@ impl World {
     }
 
     fn carry_out(&mut self, batch: &AppendBatch) -> Result<Vec<AppendOutcome>> {
+        batch.check_identity(&self.identity())?;
         let step = self.step;
         let outcomes: Vec<_> = batch
             .tenants

@@ -1,4 +1,4 @@
-//! Three tenants, one projection, one SQLite file, no server: `cargo run --example hello`
+//! Three tenants, one projection, one SQLite file, no server: `cargo run -p bellwether --example hello`
 use std::time::Duration;
 
 use bellwether::prelude::*;
@@ -75,7 +75,7 @@ async fn main() -> Result<(), bellwether::BoxError> {
     let store = bellwether::open("sqlite:hello.db").await?;
     let node = Node::builder(store.clone()).multi_view::<Totals>().start().await?;
     for name in ["acme", "globex", "initech"] {
-        let account = store.tenant(name)?.stream::<Account>("a-1")?;
+        let account = store.tenant(name)?.stream::<Account>("account/a-1")?;
         account.append([Money::Opened { owner: name.into() }, Money::Deposited { cents: 900 }]).await?;
         account.execute(Withdraw(250)).await?;
     }

@@ -53,6 +53,33 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # Tests
+//!
+//! Decisions and views are tested without a store, by `events::given` and `daemon::project`:
+//!
+//! ```
+//! use bellwether::daemon::project;
+//! # use bellwether::prelude::*;
+//! # use serde::{Deserialize, Serialize};
+//! # #[derive(Debug, Clone, PartialEq, Event)]
+//! # enum Thermometer { Read { celsius: i64 } }
+//! # #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+//! # struct Highest { celsius: i64 }
+//! # impl MultiView for Highest {
+//! #     const NAME: &'static str = "highest";
+//! #     type Event = Thermometer;
+//! #     fn keys(_: &Recorded<Thermometer>, keys: &mut Keys) { keys.push("all"); }
+//! #     fn apply(&mut self, _: &str, recorded: &Recorded<Thermometer>) -> Change {
+//! #         let Thermometer::Read { celsius } = recorded.event;
+//! #         self.celsius = self.celsius.max(celsius);
+//! #         Change::Save
+//! #     }
+//! # }
+//! project::<Highest>()
+//!     .given("acme", [Thermometer::Read { celsius: 31 }, Thermometer::Read { celsius: 28 }])
+//!     .then("all", Highest { celsius: 31 });
+//! ```
+//!
 //! # Features
 //!
 //! `sqlite` (default), `memory` (default), `postgres`: the stores [`open`] knows.

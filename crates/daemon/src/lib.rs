@@ -47,7 +47,7 @@
 //! use bellwether_tenants::{Placed, Rule};
 //! use serde::{Deserialize, Serialize};
 //!
-//! #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Event)]
+//! #[derive(Debug, Clone, PartialEq, Event)]
 //! enum Money { Deposited { cents: i64 } }
 //!
 //! #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use crate::{AsMultiView, AsStageView, AsView, Change, Changed, Keys, MultiView, 
 /// use bellwether_events::{Event, Recorded};
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Event)]
+/// #[derive(Debug, Clone, PartialEq, Event)]
 /// enum Money { Deposited { cents: i64 } }
 ///
 /// #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,12 @@
 //! # Example
 //!
 //! ```
+//! use std::sync::Arc;
+//!
 //! use bellwether_events::{Aggregate, Decide, Event, Expected, Store, given};
+//! use bellwether_memory::Memory;
+//! use bellwether_storage::Database;
+//! use bellwether_tenants::{Placed, Rule};
 //!
 //! #[derive(Debug, Clone, PartialEq, Event)]
 //! enum Money {
@@ -50,10 +55,9 @@
 //! // Decisions are tested without a store.
 //! given::<Account>([Money::Deposited { cents: 5 }]).when(Withdraw(9)).then_err(Short { have: 5, want: 9 });
 //!
-//! # let memory = std::sync::Arc::new(bellwether_memory::Memory::new());
-//! # let databases: Vec<std::sync::Arc<dyn bellwether_storage::Database>> = vec![memory];
-//! # let directory = std::sync::Arc::new(bellwether_tenants::Placed::new(databases.clone(), bellwether_tenants::Rule::Single));
-//! let store = Store::new(databases, directory);
+//! // Any store will do: `bellwether_sqlite::Sqlite::open("hello.db").await?` keeps everything in a file.
+//! let databases: Vec<Arc<dyn Database>> = vec![Arc::new(Memory::new())];
+//! let store = Store::new(databases.clone(), Arc::new(Placed::new(databases, Rule::Single)));
 //! let account = store.tenant("acme")?.stream::<Account>("a-1")?;
 //! account.append_expecting(Expected::None, [Money::Opened { owner: "Ada".into() }]).await?;
 //! account.append([Money::Deposited { cents: 900 }]).await?;

@@ -28,7 +28,7 @@ impl Tenant {
     }
 
     /// A stream of this tenant, with the aggregate its events add up to. The id is taken exactly as given: no prefix, no
-    /// change of case. No I/O.
+    /// change of case. The id alone names the stream, so where aggregates share ids, prefix them: `account/a-1`. No I/O.
     ///
     /// # Errors
     ///

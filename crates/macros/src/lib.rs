@@ -41,6 +41,9 @@
 //!
 //! * The name is the variant's identifier as written, or what `#[event(name = "…")]` says. Nothing else changes it: no
 //!   `rename_all`, no module path. Renaming a variant without keeping its name makes stored events unreadable, so keep it.
+//! * A name means the same in a whole tenant, whatever enum declares it: a projection may declare an enum of its own with just
+//!   the types it wants. So two enums of one tenant that mean different things by `Opened` need different names, for example
+//!   `#[event(name = "account-opened")]`.
 //! * Two variants of one enum never share a name, and every name can be stored: both are compile errors.
 //! * A variant without fields is stored as an empty map, so that it may get fields later.
 //!

@@ -34,6 +34,10 @@
 //!
 //! # Example
 //!
+//! Typed events come on top, with `bellwether-events` and `bellwether-tenants`:
+//! `Store::new(databases.clone(), Arc::new(Placed::new(databases, Rule::Single)))` with `databases` a
+//! `Vec<Arc<dyn Database>>` that holds this store. What the store itself does:
+//!
 //! ```
 //! use bellwether_sqlite::Sqlite;
 //! use bellwether_storage::{Discovery, Tenants, TenantId};

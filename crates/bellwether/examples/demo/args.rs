@@ -10,7 +10,7 @@ use clap::{Parser, ValueEnum};
 /// Exit codes: 0 verified; 1 a difference or a failure; 2 wrong usage, or another input than the data folder holds; 3 verified,
 /// but rows of the input were bad and left out.
 #[derive(Debug, Parser)]
-#[command(name = "demo")]
+#[command(name = "demo", bin_name = "cargo xtask demo")]
 pub(crate) struct Args {
     /// A history: `.tsv` or `.tsv.gz` with a header line and the columns commit, unix_time, author, added, removed, path.
     /// Default: a small one that comes with the demo.

@@ -27,9 +27,13 @@ impl Takeover {
         Self { seen, since: now }
     }
 
-    /// The progress last seen.
-    pub(crate) fn seen(&self) -> Progress {
-        self.seen
+    /// Whether the owner has nothing to do, as far as was seen, so that its row need not be read. Its time begins when that ends.
+    pub(crate) fn rests(&mut self, now: Duration, head: Sequence) -> bool {
+        let rests = self.seen.sequence >= head;
+        if rests {
+            self.since = now;
+        }
+        rests
     }
 
     /// The row as read now, and the tenant's head as known now.
@@ -82,6 +86,16 @@ mod tests {
         // The time counts from the last moment at which it was not behind.
         let behind = Duration::from_secs(3_600 * 23 + 5);
         assert_eq!(takeover.observe(behind, at(5), Sequence::new(6), AFTER), Verdict::Wait);
+    }
+
+    #[test]
+    fn while_an_owner_is_not_behind_its_time_does_not_run_though_nobody_reads_its_row() {
+        let mut takeover = Takeover::new(at(5), Duration::ZERO);
+        let hour = Duration::from_secs(3_600);
+        assert!(takeover.rests(hour, Sequence::new(5)));
+        assert!(!takeover.rests(hour, Sequence::new(6)));
+        assert_eq!(takeover.observe(hour, at(5), Sequence::new(6), AFTER), Verdict::Wait);
+        assert_eq!(takeover.observe(hour + AFTER, at(5), Sequence::new(6), AFTER), Verdict::TakeOver(at(5)));
     }
 
     proptest! {

@@ -57,9 +57,13 @@ pub(crate) async fn watch(fleet: Arc<Fleet>, site: Arc<Site>) {
 /// Reads the rows of all owners that are behind, and tells the agents that may take over.
 async fn look(fleet: &Fleet, site: &Site, after: Duration) {
     let behind: Vec<Arc<Agent>> = {
-        let watched = site.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let behind = |entry: &&Watched| entry.takeover.seen().sequence < entry.agent.facts.head();
-        watched.values().filter(behind).map(|entry| entry.agent.clone()).collect()
+        let now = fleet.now();
+        let mut watched = site.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let behind = watched.values_mut().filter_map(|entry| {
+            let rests = entry.takeover.rests(now, entry.agent.facts.head());
+            (!rests).then(|| entry.agent.clone())
+        });
+        behind.collect()
     };
     for agents in behind.chunks(ROWS_MAX) {
         let keys: Vec<_> = agents.iter().map(|agent| fleet.key(agent)).collect();

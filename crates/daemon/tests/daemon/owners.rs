@@ -66,6 +66,30 @@ async fn who_stands_by_for_a_living_owner_never_takes_over() {
 }
 
 // X4
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_was_idle_for_long_has_ten_seconds_for_the_next_event_too() {
+    for ground in grounds() {
+        let daemon = ground.daemon().view::<Balance>().start().await.unwrap();
+        ground.append("acme", "a-1", &[deposited(1)]).await;
+        daemon.caught_up(SOON).await.unwrap();
+        let (owner, mut start) = take_over(&ground, "acme").await;
+        ground.append("acme", "a-1", &[deposited(1)]).await;
+        daemon.caught_up(Duration::from_secs(1)).await.unwrap_err();
+        let unit = ground.memory.begin(&start).await.unwrap();
+        start.from = start.from.next();
+        unit.finish(start.from, &[]).await.unwrap();
+        daemon.caught_up(SOON).await.unwrap();
+        // Nothing to do for an hour; then an event that the owner takes a moment for.
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        ground.append("acme", "a-1", &[deposited(1)]).await;
+        daemon.caught_up(Duration::from_secs(9)).await.unwrap_err();
+        let row = ground.memory.progress(&[start.key]).await.unwrap()[0].unwrap();
+        assert_eq!((row.owner, row.generation), (Some(owner), start.generation));
+        daemon.stop().await.unwrap();
+    }
+}
+
+// X4
 #[tokio::test]
 async fn two_daemons_on_one_store_apply_each_event_once() {
     for ground in all_grounds().await {

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use bellwether_events::{Event, Recorded};
-use bellwether_storage::{BoxError, Result, Row, SqlDialect, Statement, TenantId, UnitOfWork};
+use bellwether_storage::{BoxError, Error, Result, Row, SqlDialect, Statement, TenantId, UnitOfWork};
 
 /// A projection that writes tables of its own, in the same transaction as its progress.
 ///
@@ -28,8 +28,9 @@ pub trait SqlProjection: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// An error of `tx` is best passed on with `?`: the daemon knows which are worth another try. Any other error makes the
-    /// page be done again in smaller parts until the event is found that causes it; that one becomes a dead letter.
+    /// Pass an error of `tx` on with `?`: its transaction is gone. The daemon knows which are worth another try, whatever is
+    /// made of them here. Any other error makes the page be done again in smaller parts until the event is found that causes
+    /// it; that one becomes a dead letter.
     fn project(
         &self,
         page: Page<'_, Self::Event>,
@@ -89,11 +90,13 @@ impl<'a, E> IntoIterator for Page<'a, E> {
 pub struct Tx<'a> {
     unit: &'a mut dyn UnitOfWork,
     dialect: SqlDialect,
+    /// The first error, which ended the transaction; however the user's code puts it, or passes over it.
+    ended: Option<Error>,
 }
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(unit: &'a mut dyn UnitOfWork, dialect: SqlDialect) -> Self {
-        Self { unit, dialect }
+        Self { unit, dialect, ended: None }
     }
 
     /// The SQL this database speaks.
@@ -107,7 +110,8 @@ impl<'a> Tx<'a> {
     ///
     /// Pass it on with `?`: the transaction is gone and the page is done again.
     pub async fn execute(&mut self, statement: &Statement) -> Result<u64> {
-        self.unit.execute(statement).await
+        let changed = self.unit.execute(statement).await;
+        self.heard(changed)
     }
 
     /// Runs a query; at most 10,000 rows. Sees the page's own writes.
@@ -116,6 +120,21 @@ impl<'a> Tx<'a> {
     ///
     /// As [`execute`](Tx::execute).
     pub async fn query(&mut self, statement: &Statement) -> Result<Vec<Row>> {
-        self.unit.query(statement).await
+        let rows = self.unit.query(statement).await;
+        self.heard(rows)
+    }
+
+    /// What ended the transaction, if anything did.
+    pub(crate) fn ended(&mut self) -> Option<Error> {
+        self.ended.take()
+    }
+
+    fn heard<T>(&mut self, answer: Result<T>) -> Result<T> {
+        if let Err(error) = &answer
+            && self.ended.is_none()
+        {
+            self.ended = Some(Error::new(error.kind(), error.to_string()));
+        }
+        answer
     }
 }

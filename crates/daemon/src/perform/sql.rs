@@ -35,7 +35,12 @@ impl Work<'_> {
             let stop = (at..range.end).find(skipped).unwrap_or(range.end);
             if at < stop {
                 let projecting = sql.project(&self.agent.facts.id, decoded, at..stop, &mut tx);
-                guarded(projecting).await.map_err(trouble)?;
+                let projected = guarded(projecting).await;
+                // What ended the transaction counts, not what the user's code made of it: a lost connection is no event's fault.
+                match tx.ended() {
+                    Some(error) => return Err(trouble(error.into())),
+                    None => projected.map_err(trouble)?,
+                }
             }
             at = stop + 1;
         }

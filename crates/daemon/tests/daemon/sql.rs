@@ -1,6 +1,8 @@
 //! Projections in the user's own SQL: in the page's transaction, or not at all.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bellwether_daemon::{AgentState, Page, SqlProjection, Tx};
 use bellwether_storage::{BoxError, Database, SqlDialect, Statement};
@@ -118,6 +120,87 @@ async fn events_that_spoil_the_users_sql_are_found_and_leave_nothing_of_themselv
             assert!(letter.reason.contains(reason), "{letter:?}");
         }
         assert_eq!(daemon.status().agents[0].state, AgentState::Idle);
+        daemon.stop().await.unwrap();
+    }
+}
+
+/// Books what it can, and takes no notice of what the database refuses.
+struct Careless;
+
+impl SqlProjection for Careless {
+    const NAME: &'static str = "careless";
+    type Event = Money;
+
+    fn setup(&self, dialect: SqlDialect) -> Vec<Statement> {
+        Ledger.setup(dialect)
+    }
+
+    async fn project(&self, page: Page<'_, Money>, tx: &mut Tx<'_>) -> Result<(), BoxError> {
+        for event in page {
+            let Money::Deposited { cents } = event.event else { continue };
+            let insert =
+                Statement::new("INSERT INTO ledger_entries (tenant, seq, cents) VALUES ($1, $2, $3)")
+                    .bind(page.tenant().as_str())
+                    .bind(event.sequence.as_i64())
+                    .bind(cents);
+            let _unnoticed = tx.execute(&insert).await;
+        }
+        Ok(())
+    }
+}
+
+// T3
+#[tokio::test]
+async fn a_refusal_that_the_users_code_passes_over_is_found_all_the_same() {
+    for ground in sql_grounds().await {
+        let mut events = vec![deposited(2); 20];
+        events[6] = deposited(13);
+        ground.append("acme", "a-1", &events).await;
+        let daemon = ground.daemon().sql(Careless).start().await.unwrap();
+        daemon.caught_up(Duration::from_secs(10)).await.unwrap();
+        assert_eq!(entries(&ground.database(), "acme").await.len(), 19);
+        let letters = ground.dead_letters("acme").await;
+        let found: Vec<_> =
+            letters.iter().map(|letter| (letter.sequence.get(), letter.class.as_str())).collect();
+        assert_eq!(found, [(7, "rejected")]);
+        daemon.stop().await.unwrap();
+    }
+}
+
+/// Ends its own connection once, and speaks of it in words of its own.
+#[derive(Default)]
+struct CutOff(AtomicBool);
+
+impl SqlProjection for CutOff {
+    const NAME: &'static str = "cut-off";
+    const DIALECTS: &'static [SqlDialect] = &[SqlDialect::Postgres];
+    type Event = Money;
+
+    fn setup(&self, dialect: SqlDialect) -> Vec<Statement> {
+        Ledger.setup(dialect)
+    }
+
+    async fn project(&self, page: Page<'_, Money>, tx: &mut Tx<'_>) -> Result<(), BoxError> {
+        if !self.0.swap(true, Ordering::SeqCst) {
+            let end = Statement::new("SELECT pg_terminate_backend(pg_backend_pid())");
+            tx.query(&end).await.map_err(|error| format!("cannot book: {error}"))?;
+        }
+        Ledger.project(page, tx).await
+    }
+}
+
+// T3 X4
+#[tokio::test]
+async fn a_lost_connection_makes_no_dead_letter_however_the_users_code_names_it() {
+    for ground in sql_grounds().await {
+        if ground.database().dialect() != Some(SqlDialect::Postgres) {
+            continue; // There is no connection to lose.
+        }
+        ground.append("acme", "a-1", &[deposited(2)]).await;
+        let daemon = ground.daemon().sql(CutOff::default()).start().await.unwrap();
+        daemon.caught_up(SOON).await.unwrap();
+        assert_eq!(ground.dead_letters("acme").await, []);
+        assert_eq!(entries(&ground.database(), "acme").await, [1]);
         daemon.stop().await.unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use bellwether::daemon::Readable;
 use bellwether::prelude::*;
-use bellwether::storage::{ErrorKind, Statement};
+use bellwether::storage::{ErrorKind, Row, Statement};
 use serde::Serialize;
 
 use crate::Failure;
@@ -149,16 +149,17 @@ async fn verify_tenant(
     let totals = documents::<TenantTotals, _>(&tenant, findings).await?;
     let days = match kind {
         StoreKind::Memory => documents::<Day, _>(&tenant, findings).await?,
-        StoreKind::Sqlite | StoreKind::Postgres => calendar(store, id).await?,
+        StoreKind::Sqlite | StoreKind::Postgres => calendar(store, id, findings).await?,
     };
     let total = totals.get(TOTALS_KEY).cloned().unwrap_or_default();
+    let (added, removed) = lines(&files);
     let figures = Figures {
         events: total.events,
         head,
         files: files.len() as u64,
         authors: authors.len() as u64,
-        added: files.values().map(|file| file.added).sum(),
-        removed: files.values().map(|file| file.removed).sum(),
+        added,
+        removed,
     };
 
     let place = |view: &str| format!("tenant {name:?} ({id}), {view}");
@@ -200,8 +201,12 @@ async fn documents<V: Readable<K>, K>(
     }
 }
 
-/// All rows of the calendar of a tenant.
-async fn calendar(store: &Store, id: &TenantId) -> Result<BTreeMap<String, Day>, Failure> {
+/// All rows of the calendar of a tenant. One that holds no day is a difference.
+async fn calendar(
+    store: &Store,
+    id: &TenantId,
+    findings: &mut Findings,
+) -> Result<BTreeMap<String, Day>, Failure> {
     let location = store.directory().locate(id).await?;
     let database = &store.databases()[location.database.0 as usize];
     let mut all = BTreeMap::new();
@@ -211,15 +216,61 @@ async fn calendar(store: &Store, id: &TenantId) -> Result<BTreeMap<String, Day>,
             "SELECT day, changes, added, removed FROM demo_calendar WHERE tenant = $1 AND day > $2 ORDER BY day LIMIT 1000",
         );
         let rows = database.query(&statement.bind(id.as_str()).bind(after.as_str())).await?;
-        if rows.is_empty() {
-            return Ok(all);
-        }
+        let Some(last) = rows.last() else { return Ok(all) };
         for row in &rows {
-            // A negative number is no count: it must differ from whatever is right.
-            let number =
-                |column: usize| Ok::<u64, Failure>(u64::try_from(row.int(column)?).unwrap_or(u64::MAX));
-            after = row.text(0)?.to_owned();
-            all.insert(after.clone(), Day { changes: number(1)?, added: number(2)?, removed: number(3)? });
+            match calendar_day(row) {
+                Ok((day, counts)) => {
+                    all.insert(day, counts);
+                }
+                Err(reason) => findings.differ(|| format!("tenant {id}, calendar: {reason}")),
+            }
         }
+        // Days that are no text come last, and there is no going on behind them.
+        let Ok(last) = last.text(0) else { return Ok(all) };
+        after = last.to_owned();
+    }
+}
+
+/// A row of the calendar: its day, and what was counted on it.
+fn calendar_day(row: &Row) -> Result<(String, Day), String> {
+    let day = row.text(0).map_err(|error| format!("the day of a row: {error}"))?;
+    let number = |column: usize| {
+        let number = row.int(column).map_err(|error| format!("{day:?}: {error}"))?;
+        u64::try_from(number).map_err(|_| format!("{day:?}: {number} is no count"))
+    };
+    Ok((day.to_owned(), Day { changes: number(1)?, added: number(2)?, removed: number(3)? }))
+}
+
+/// Lines added and removed over all files; of absurd documents as many as a number holds.
+fn lines(files: &BTreeMap<String, FileStats>) -> (u64, u64) {
+    files.values().fold((0, 0), |(added, removed): (u64, u64), file| {
+        (added.saturating_add(file.added), removed.saturating_add(file.removed))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether::storage::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_calendar_row_that_holds_no_numbers_is_named_by_its_day() {
+        let row = |changes: Value| Row(vec!["2016-02-21".into(), changes, 3_i64.into(), 0_i64.into()]);
+        let day = Day { changes: 2, added: 3, removed: 0 };
+        assert_eq!(calendar_day(&row(2_i64.into())), Ok(("2016-02-21".to_owned(), day)));
+        for altered in [Value::from("abc"), Value::from(1.5), Value::from(-1_i64), Value::Null] {
+            let refused = calendar_day(&row(altered)).unwrap_err();
+            assert!(refused.contains("2016-02-21"), "{refused}");
+        }
+        let refused = calendar_day(&Row(vec![Value::from(vec![0xff_u8])])).unwrap_err();
+        assert!(refused.contains("day"), "{refused}");
+    }
+
+    #[test]
+    fn figures_of_absurd_documents_stay_figures() {
+        let file = FileStats { added: u64::MAX, removed: u64::MAX, ..FileStats::default() };
+        let files = BTreeMap::from([("a".to_owned(), file.clone()), ("b".to_owned(), file)]);
+        assert_eq!(lines(&files), (u64::MAX, u64::MAX));
     }
 }

@@ -116,8 +116,36 @@ impl std::io::Write for Bounded {
 pub fn decode<T: DeserializeOwned>(what: &str, encoding: Encoding, bytes: &[u8]) -> Result<T, CodecError> {
     let failed = |source| CodecError::Decode { what: what.to_owned(), source };
     match encoding {
-        Encoding::MessagePack => rmp_serde::from_slice(bytes).map_err(|error| failed(error.into())),
+        Encoding::MessagePack => {
+            let mut decoder = rmp_serde::Deserializer::new(bytes);
+            let value = T::deserialize(&mut decoder).map_err(|error| failed(error.into()))?;
+            // What stands behind the value was not written by us: the bytes are not what they were.
+            match decoder.get_ref().len() {
+                0 => Ok(value),
+                left => Err(failed(format!("{left} bytes are left over behind the value").into())),
+            }
+        }
         Encoding::Json => serde_json::from_slice(bytes).map_err(|error| failed(error.into())),
         other => Err(failed(format!("encoding {other:?} is not supported here").into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_left_over_behind_a_value_are_an_error() {
+        for encoding in [Encoding::MessagePack, Encoding::Json] {
+            let mut bytes = encode("pair", encoding, &(7u64, "seven")).unwrap();
+            assert_eq!(decode::<(u64, String)>("pair", encoding, &bytes).unwrap(), (7, "seven".to_owned()));
+            for garbage in [0x00, 0x91, 0xc1] {
+                bytes.push(garbage);
+                assert!(
+                    decode::<(u64, String)>("pair", encoding, &bytes).is_err(),
+                    "{encoding:?} {garbage:#x}"
+                );
+            }
+        }
     }
 }

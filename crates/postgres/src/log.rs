@@ -31,7 +31,7 @@ impl EventLog for Postgres {
         if batch.tenants.iter().any(|entry| entry.events.is_empty()) {
             return Err(Error::rejected("a batch with an entry without events").fix("leave that entry out"));
         }
-        let mut link = self.shared.pools.append.acquire().await?;
+        let mut link = self.shared.pools.append.acquire_from(batch.identity.as_ref()).await?;
         batch.check_identity(link.identity())?;
         if batch.tenants.is_empty() {
             return Ok(AppendReceipt { outcomes: Vec::new(), identity: link.identity().clone() });

@@ -105,6 +105,16 @@ impl Pool {
     ///
     /// `Unavailable`, or `Rejected` when user, password or database are wrong: nothing was sent.
     pub(crate) async fn acquire(self: &Arc<Self>) -> Result<Link> {
+        self.acquire_from(None).await
+    }
+
+    /// A connection to this server, if one is named: kept ones that belong to another life of it are closed. A new one may still
+    /// reach another server, which the caller finds out.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Pool::acquire).
+    pub(crate) async fn acquire_from(self: &Arc<Self>, server: Option<&ServerIdentity>) -> Result<Link> {
         self.still_open()?;
         let slot = tokio::time::timeout(self.limits.acquire, Arc::clone(&self.slots).acquire_owned());
         let permit = match slot.await {
@@ -121,6 +131,9 @@ impl Pool {
             }
         };
         while let Some(mut idle) = self.take() {
+            if server.is_some_and(|server| *server != *idle.identity) {
+                continue;
+            }
             if idle.since.elapsed() < TRUSTED_IDLE || self.lives(&mut idle.connection).await {
                 return Ok(Link::new(idle, Arc::clone(self), permit));
             }

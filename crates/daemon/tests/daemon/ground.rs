@@ -100,6 +100,12 @@ impl Ground {
         append_raw(self.database().as_ref(), tenant, stream, &[(event_type.to_owned(), body)]).await;
     }
 
+    /// Appends an event of so many bytes that no projection declares.
+    pub(crate) async fn append_unheard(&self, tenant: &str, stream: &str, bytes: usize) {
+        let body = Bytes::from(vec![b'x'; bytes]);
+        append_raw(self.database().as_ref(), tenant, stream, &[("Unheard".to_owned(), body)]).await;
+    }
+
     /// Appends a deposit of nothing whose content is padded to this many bytes.
     pub(crate) async fn append_sized(&self, tenant: &str, stream: &str, bytes: usize) {
         let padded = Padded { padding: "x".repeat(bytes), cents: 0 };

@@ -8,6 +8,7 @@ mod databases;
 mod faults;
 mod follows;
 mod kit;
+mod loading;
 mod owners;
 mod poison;
 mod real_bytes;

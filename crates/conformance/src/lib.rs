@@ -3,26 +3,6 @@
 //! One list of cases, each a plain async function over a [`Subject`]: an empty database with handles of two processes, and a few
 //! hooks for what no port offers (raise a head, delete a row). An adapter enrols in one file and gets one named test per case.
 //!
-//! # Model
-//!
-//! [`cases`] is the list; [`exam!`] turns it into tests; [`sit`] runs one case on a fresh subject. What cannot apply to an
-//! adapter stands in its [`Enrolment::not_applicable`] with the reason, which is printed: no case is skipped silently, and a name
-//! that is not in the list fails.
-//!
-//! # What a case may assume
-//!
-//! Nothing but the documentation of the ports. Where a port leaves a choice (how far a page looks, whether discovery repeats),
-//! the case accepts every choice.
-//!
-//! # Teeth
-//!
-//! The crate's own tests run the list against faulty stores, each broken in one way, and fail unless the case that guards against
-//! that fault goes red.
-//!
-//! # Where to start reading
-//!
-//! `subject.rs` says what an adapter brings, `list.rs` is the list; the other files hold the cases, one noun each.
-//!
 //! # Example: how an adapter enrols
 //!
 //! In `tests/exam.rs` of the adapter. This one enrols the store in memory:
@@ -60,6 +40,26 @@
 //! // Then, one line: bellwether_conformance::exam!(mine, Mine);
 //! bellwether_conformance::sit::<Mine>("a_tenant_is_ensured_once");
 //! ```
+//!
+//! # Model
+//!
+//! [`cases`] is the list; [`exam!`] turns it into tests; [`sit`] runs one case on a fresh subject. What cannot apply to an
+//! adapter stands in its [`Enrolment::not_applicable`] with the reason, which is printed: no case is skipped silently, and a name
+//! that is not in the list fails.
+//!
+//! # What a case may assume
+//!
+//! Nothing but the documentation of the ports. Where a port leaves a choice (how far a page looks, whether discovery repeats),
+//! the case accepts every choice.
+//!
+//! # Teeth
+//!
+//! The crate's own tests run the list against faulty stores, each broken in one way, and fail unless the case that guards against
+//! that fault goes red.
+//!
+//! # Where to start reading
+//!
+//! `subject.rs` says what an adapter brings, `list.rs` is the list; the other files hold the cases, one noun each.
 
 mod list;
 mod sitting;

@@ -1,40 +1,5 @@
 //! Projections whose tenants take turns under one memory budget.
 //!
-//! # Model
-//!
-//! An *agent* is one projection of one tenant: a small task that follows the tenant's head. When there is work it takes the
-//! database's permit, reserves room in the node's [`Budget`] (events and bytes, over all databases), loads a page, works on it
-//! event by event with a bounded map of documents, and commits documents, dead letters and progress in one transaction. Then it
-//! goes to the back of the line. New work is found by one statement per database and tick, however many agents there are, and
-//! at once for appends of this process.
-//!
-//! What users write: a [`View`] (a document per stream), a [`MultiView`] (documents under keys of their choice), a
-//! [`Composite`] of views in stages, where a [`StageView`] works on the changes of earlier documents, or a [`SqlProjection`].
-//!
-//! # Guarantees
-//!
-//! * Every event is applied exactly once, in order, to the documents of each projection: progress moves in the transaction that
-//!   writes them, and an answer that was lost is resolved through the fence, never by repeating.
-//! * Memory follows the budget, not the fan-out of an event: output is written in chunks, or the page is cut.
-//! * A poison event becomes a dead letter of the member that fails on it, in the page's transaction; everything else goes on.
-//! * An idle agent costs a few hundred bytes and no statement. Tenants are found while running.
-//!
-//! # Limits
-//!
-//! Views are deterministic and free of side effects: a page may be worked on more than once before it commits. Without a
-//! cluster, a second daemon on the same store takes over what it first works on; who was fenced stands by, and takes over when
-//! the owner stood still behind the head for ten seconds.
-//!
-//! # When something fails
-//!
-//! A page whose database cannot be reached is tried again with back-off; a page past its deadline is given up, rolled back and
-//! halved; corrupt data stops the one agent that met it, with a reason in [`Daemon::status`].
-//!
-//! # Where to start reading
-//!
-//! `decide/course.rs` says what an agent does next, `perform/agent.rs` does it, `perform/turn.rs` is one page from permit to
-//! release, `perform/work.rs` the work in between. `decide/budget.rs` holds the rules of the budget.
-//!
 //! # Example
 //!
 //! ```
@@ -76,6 +41,41 @@
 //! daemon.stop().await?;
 //! # Ok(()) }
 //! ```
+//!
+//! # Model
+//!
+//! An *agent* is one projection of one tenant: a small task that follows the tenant's head. When there is work it takes the
+//! database's permit, reserves room in the node's [`Budget`] (events and bytes, over all databases), loads a page, works on it
+//! event by event with a bounded map of documents, and commits documents, dead letters and progress in one transaction. Then it
+//! goes to the back of the line. New work is found by one statement per database and tick, however many agents there are, and
+//! at once for appends of this process.
+//!
+//! What users write: a [`View`] (a document per stream), a [`MultiView`] (documents under keys of their choice), a
+//! [`Composite`] of views in stages, where a [`StageView`] works on the changes of earlier documents, or a [`SqlProjection`].
+//!
+//! # Guarantees
+//!
+//! * Every event is applied exactly once, in order, to the documents of each projection: progress moves in the transaction that
+//!   writes them, and an answer that was lost is resolved through the fence, never by repeating.
+//! * Memory follows the budget, not the fan-out of an event: output is written in chunks, or the page is cut.
+//! * A poison event becomes a dead letter of the member that fails on it, in the page's transaction; everything else goes on.
+//! * An idle agent costs a few hundred bytes and no statement. Tenants are found while running.
+//!
+//! # Limits
+//!
+//! Views are deterministic and free of side effects: a page may be worked on more than once before it commits. Without a
+//! cluster, a second daemon on the same store takes over what it first works on; who was fenced stands by, and takes over when
+//! the owner stood still behind the head for ten seconds.
+//!
+//! # When something fails
+//!
+//! A page whose database cannot be reached is tried again with back-off; a page past its deadline is given up, rolled back and
+//! halved; corrupt data stops the one agent that met it, with a reason in [`Daemon::status`].
+//!
+//! # Where to start reading
+//!
+//! `decide/course.rs` says what an agent does next, `perform/agent.rs` does it, `perform/turn.rs` is one page from permit to
+//! release, `perform/work.rs` the work in between. `decide/budget.rs` holds the rules of the budget.
 
 mod change;
 mod keys;

@@ -4,12 +4,15 @@
 //! that does not stay behind. This crate finds the binaries ([`Binaries::find`]), makes a data folder, starts the
 //! server on a free port of the loopback interface and waits until it answers.
 //!
-//! ```no_run
+//! ```
+//! # if bellwether_launch::require("the example of bellwether-launch").is_none() { return Ok(()) }
 //! use bellwether_launch::{Options, Postgres};
 //!
 //! let server = Postgres::start(Options::default())?;
 //! server.create_database("shop")?;
 //! println!("connect to {}", server.url("shop"));
+//! assert_eq!(server.sql("shop", "SELECT current_database()")?.trim(), "shop");
+//! server.stop()?;
 //! # Ok::<(), bellwether_launch::LaunchError>(())
 //! ```
 //!

@@ -4,6 +4,24 @@
 //! its writes and commits them together with its progress or not at all. Tests of the layers above run against it in
 //! microseconds, and the exam compares the SQL adapters with it.
 //!
+//! # Example
+//!
+//! ```
+//! use bellwether_memory::Memory;
+//! use bellwether_storage::{Sequence, TenantId, Tenants, EventLog, PageQuery};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> bellwether_storage::Result<()> {
+//! let memory = Memory::new();
+//! let tenant = memory.ensure_tenant(&TenantId::new("acme")?).await?;
+//!
+//! let query = PageQuery { tenant: tenant.number, after: Sequence::ZERO, up_to: None, types: None, events_max: 100, bytes_max: 1 << 20 };
+//! let page = memory.another_handle().read_page(&query).await?;
+//! assert_eq!((page.head, page.events.len()), (Sequence::ZERO, 0));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Model
 //!
 //! A [`Memory`] is one process's handle to a database; a clone is the same handle, [`Memory::another_handle`] is the handle of
@@ -22,24 +40,6 @@
 //! # Where to start reading
 //!
 //! `state.rs` holds what is stored; `log.rs` and `projections.rs` are the two big ports; `faults.rs` is the fault switchboard.
-//!
-//! # Example
-//!
-//! ```
-//! use bellwether_memory::Memory;
-//! use bellwether_storage::{Sequence, TenantId, Tenants, EventLog, PageQuery};
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> bellwether_storage::Result<()> {
-//! let memory = Memory::new();
-//! let tenant = memory.ensure_tenant(&TenantId::new("acme")?).await?;
-//!
-//! let query = PageQuery { tenant: tenant.number, after: Sequence::ZERO, up_to: None, types: None, events_max: 100, bytes_max: 1 << 20 };
-//! let page = memory.another_handle().read_page(&query).await?;
-//! assert_eq!((page.head, page.events.len()), (Sequence::ZERO, 0));
-//! # Ok(())
-//! # }
-//! ```
 
 mod database;
 mod faults;

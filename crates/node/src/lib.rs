@@ -1,12 +1,5 @@
 //! Composition of Bellwether: opening stores, wiring, start and stop order. No rule of its own.
 //!
-//! # Model
-//!
-//! [`open`] turns an address into a [`Store`](bellwether_events::Store) over one database, [`open_fleet`] into one over several.
-//! A [`Node`] runs the projections registered with its builder, for every tenant of the store, in this process. It stops in
-//! reverse order of its start: first the projections (pages in flight end or roll back), then the store (appends that were
-//! accepted are committed), then the connections.
-//!
 //! # Example
 //!
 //! ```
@@ -17,6 +10,13 @@
 //! node.stop().await?;
 //! # Ok(()) }
 //! ```
+//!
+//! # Model
+//!
+//! [`open`] turns an address into a [`Store`](bellwether_events::Store) over one database, [`open_fleet`] into one over several.
+//! A [`Node`] runs the projections registered with its builder, for every tenant of the store, in this process. It stops in
+//! reverse order of its start: first the projections (pages in flight end or roll back), then the store (appends that were
+//! accepted are committed), then the connections.
 //!
 //! # Where to start reading
 //!

@@ -2,15 +2,21 @@
 //!
 //! # Example
 //!
-//! ```no_run
+//! ```
 //! use bellwether_postgres::Postgres;
-//! use bellwether_storage::{Database, TenantId, Tenants};
+//! use bellwether_storage::{Database, Discovery, TenantId, Tenants};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), bellwether_storage::Error> {
-//! let db = Postgres::connect("postgres://shop@127.0.0.1/shop").await?;
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let Some(server) = bellwether_launch::require("the example of bellwether-postgres") else { return Ok(()) };
+//! let url = "postgres://shop@127.0.0.1/shop";
+//! # let url = &server.fresh_database()?;
+//! let db = Postgres::connect(url).await?;
 //! let acme = db.ensure_tenant(&TenantId::new("acme")?).await?;
-//! println!("{} is tenant {} of {}", acme.id, acme.number.0, db.name());
+//! assert!(acme.open);
+//!
+//! let moved = db.moved_heads(None).await?;
+//! assert_eq!(moved.heads[0].id.as_str(), "acme");
 //! db.close().await;
 //! # Ok(())
 //! # }

@@ -1,5 +1,30 @@
 //! The SQLite store of Bellwether: one file, no server.
 //!
+//! # Example
+//!
+//! Typed events come on top, with `bellwether-events` and `bellwether-tenants`:
+//! `Store::new(databases.clone(), Arc::new(Placed::new(databases, Rule::Single)))` with `databases` a
+//! `Vec<Arc<dyn Database>>` that holds this store. What the store itself does:
+//!
+//! ```
+//! use bellwether_sqlite::Sqlite;
+//! use bellwether_storage::{Discovery, Tenants, TenantId};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let folder = tempfile::tempdir()?;
+//! let store = Sqlite::open(folder.path().join("hello.db")).await?;
+//!
+//! let acme = store.ensure_tenant(&TenantId::new("acme")?).await?;
+//! assert!(acme.open);
+//!
+//! let moved = store.moved_heads(None).await?;
+//! assert_eq!(moved.heads[0].id.as_str(), "acme");
+//! assert!(store.moved_heads(Some(&moved.cursor)).await?.heads.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Model
 //!
 //! A file holds many tenants. One connection writes, a few read; both in write-ahead-log mode, so reading never waits for
@@ -31,31 +56,6 @@
 //!
 //! [`Sqlite`] shows each port in one line. `decide/` holds the rules: whose turn it is, who may hold a progress row, which SQL a
 //! user may run inside a page. `perform/gate.rs` is the writer, `perform/append.rs` and `perform/unit.rs` are what it is for.
-//!
-//! # Example
-//!
-//! Typed events come on top, with `bellwether-events` and `bellwether-tenants`:
-//! `Store::new(databases.clone(), Arc::new(Placed::new(databases, Rule::Single)))` with `databases` a
-//! `Vec<Arc<dyn Database>>` that holds this store. What the store itself does:
-//!
-//! ```
-//! use bellwether_sqlite::Sqlite;
-//! use bellwether_storage::{Discovery, Tenants, TenantId};
-//!
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! let folder = tempfile::tempdir()?;
-//! let store = Sqlite::open(folder.path().join("hello.db")).await?;
-//!
-//! let acme = store.ensure_tenant(&TenantId::new("acme")?).await?;
-//! assert!(acme.open);
-//!
-//! let moved = store.moved_heads(None).await?;
-//! assert_eq!(moved.heads[0].id.as_str(), "acme");
-//! assert!(store.moved_heads(Some(&moved.cursor)).await?.heads.is_empty());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! # })?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod config;
 mod error;

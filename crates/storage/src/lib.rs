@@ -4,6 +4,20 @@
 //! below it (memory, SQLite, PostgreSQL, …) implements them and sits the exam of `bellwether-conformance`. No driver type
 //! appears in any signature.
 //!
+//! # Example
+//!
+//! ```
+//! use bellwether_storage::{ErrorKind, StreamId, TenantId};
+//!
+//! let tenant = TenantId::new("acme")?;
+//! let stream = StreamId::new("account/a-1")?;
+//! assert_eq!((tenant.as_str(), stream.as_str()), ("acme", "account/a-1"));
+//!
+//! let refused = TenantId::new("Acme'; --").unwrap_err();
+//! assert_eq!(refused.kind(), ErrorKind::Rejected);
+//! # Ok::<(), bellwether_storage::Error>(())
+//! ```
+//!
 //! # Model
 //!
 //! A *database* holds many *tenants*. Each tenant has one *head*: the sequence of its last committed event. Appending locks the
@@ -22,20 +36,6 @@
 //! # Where to start reading
 //!
 //! [`Database`] is the sum of the ports; [`EventLog`] and [`Projections`] are the two that matter most.
-//!
-//! # Example
-//!
-//! ```
-//! use bellwether_storage::{ErrorKind, StreamId, TenantId};
-//!
-//! let tenant = TenantId::new("acme")?;
-//! let stream = StreamId::new("account/a-1")?;
-//! assert_eq!((tenant.as_str(), stream.as_str()), ("acme", "account/a-1"));
-//!
-//! let refused = TenantId::new("Acme'; --").unwrap_err();
-//! assert_eq!(refused.kind(), ErrorKind::Rejected);
-//! # Ok::<(), bellwether_storage::Error>(())
-//! ```
 
 mod error;
 mod identity;

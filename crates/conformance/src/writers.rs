@@ -1,7 +1,7 @@
 //! Many writers at once: no hole, no doubled number, nobody waits for another tenant.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bellwether_storage::{AppendOutcome, ErrorKind, EventId, StoredEvent, TenantEntry};
@@ -157,13 +157,13 @@ pub async fn an_append_held_open_delays_no_other_tenant(subject: &dyn Subject) {
     }
     let mut lock = subject.second().lock_head(held.number, PATIENCE).await.unwrap();
     let since = Instant::now();
-    let slowest = AtomicU64::new(0);
     let mut rounds = 0;
+    let mut waits = Vec::new();
     while since.elapsed() < subject.held_open() {
         for other in &others {
             let started = Instant::now();
             append(db, other, rounds, vec![event("s", rounds + 1)]).await;
-            slowest.fetch_max(started.elapsed().as_millis() as u64, Ordering::Relaxed);
+            waits.push(started.elapsed());
         }
         // In one batch with the held one, and by its own lock.
         if rounds % 16 == 0 {
@@ -175,8 +175,11 @@ pub async fn an_append_held_open_delays_no_other_tenant(subject: &dyn Subject) {
         lock.versions(&[]).await.expect("the lock is still held");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let slowest = slowest.into_inner();
-    assert!(slowest < 10_000, "an append of another tenant took {slowest} ms");
+    waits.sort_unstable();
+    let (most, slowest) = (waits[waits.len() * 19 / 20], waits[waits.len() - 1]);
+    // A machine may stumble once; who waits for the held head, be it for one lock timeout, does so again and again.
+    assert!(most < Duration::from_secs(1), "one in twenty appends of other tenants took {most:?} and more");
+    assert!(slowest < Duration::from_secs(10), "an append of another tenant took {slowest:?}");
     lock.append(&[event("s", 1)], &[], None).await.expect("the append that was held open");
     assert_eq!(log(db, held.number).await.len(), 1);
     for other in &others {

@@ -9,7 +9,7 @@ fn idle_agents_cost_two_statements_a_tick_and_two_kilobytes_each() {
     let name = address.rsplit('/').next().unwrap();
     server.sql(name, "CREATE EXTENSION pg_stat_statements").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_idle_agents"))
-        .args(["--address", &address, "--tenants", "2100", "--window-seconds", "30"])
+        .args(["--address", &address, "--tenants", "2100", "--window-seconds", "65"])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -21,7 +21,8 @@ fn idle_agents_cost_two_statements_a_tick_and_two_kilobytes_each() {
 
     let seconds = report["window_seconds"].as_f64().unwrap();
     let ticks = report["ticks"].as_i64().unwrap();
-    // Every 10 s, less the jitter; rarer still while the server says that nothing changed.
+    // Every 10 s, less the jitter; rarer still while the server says that nothing changed, but once a minute whatever it says.
+    assert!(ticks >= 1, "no heads were read, so nothing was counted: {report}");
     assert!(ticks as f64 <= seconds / 10.0 * 1.2 + 1.0, "{report}");
 
     let (mut sieve, mut others) = (0, 0);

@@ -46,7 +46,7 @@ pub struct BudgetConfig {
     /// How often memory is read while anybody waits, and at most before an admission. Default 250 ms: a page takes about
     /// that long, and a reading costs a few small files.
     pub memory_interval_ms: u64,
-    /// How long a page may hold its room before it is given up. Default 60 s: a page takes far less than a second unless its
+    /// How long a page may hold its room before it is given up. Default 30 s: a page takes far less than a second unless its
     /// database hangs. Zero is for ever.
     pub page_deadline_ms: u64,
     /// One working chunk of output. Default 1 MiB; see [`BudgetConfig::chunk_bytes_within`].
@@ -61,7 +61,7 @@ impl Default for BudgetConfig {
             pages_max: None,
             memory_threshold_percent: 90,
             memory_interval_ms: 250,
-            page_deadline_ms: 60_000,
+            page_deadline_ms: 30_000,
             chunk_bytes: CHUNK_BYTES_DEFAULT,
         }
     }
